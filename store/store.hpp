@@ -13,6 +13,7 @@
 #include "messages/error.hpp"
 #include "messages/message.hpp"
 #include "store/family.hpp"
+#include "store/writes.hpp"
 
 namespace troupe {
 
@@ -21,13 +22,7 @@ inline constexpr std::uint32_t kStoreSchemaVersion = 1;
 
 /// The writes of one or more turns, and what may leave once they are durable.
 struct WriteSet {
-  struct Op {
-    Family family{};
-    bool erase = false;
-    std::string key;
-    std::string value;
-  };
-  std::vector<Op> ops;             // empty: waits for everything enqueued before it, writes nothing
+  Writes writes;                   // empty: waits for everything enqueued before it, writes nothing
   std::vector<Envelope> messages;  // released after the sync, in order
   std::function<void()>
       durable;  // called on the writer thread after the sync, before the messages leave; may be empty

@@ -12,6 +12,7 @@
 
 #include "messages/message.hpp"
 #include "store/family.hpp"
+#include "store/writes.hpp"
 
 namespace troupe {
 
@@ -35,14 +36,6 @@ class Random {
 
  private:
   std::uint64_t state_;
-};
-
-/// One write of a turn.
-struct Write {
-  Family family{};
-  bool erase = false;
-  std::string key;
-  std::string value;
 };
 
 /// A message that the instance sends itself later. Timers are not stored: `restore` arms them again.
@@ -101,14 +94,12 @@ class Turn : public FollowerTurn {
         partition_epoch_(partition_epoch),
         next_intent_(&next_intent) {}
 
-  void put(Family family, std::string key, std::string_view value) {
-    writes_.push_back({family, false, std::move(key), std::string(value)});
-  }
-  void put(Family family, std::string key, const flatbuffers::FlatBufferBuilder& builder) {
-    put(family, std::move(key),
+  void put(Family family, std::string_view key, std::string_view value) { writes_.put(family, key, value); }
+  void put(Family family, std::string_view key, const flatbuffers::FlatBufferBuilder& builder) {
+    put(family, key,
         std::string_view{reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()});
   }
-  void erase(Family family, std::string key) { writes_.push_back({family, true, std::move(key), {}}); }
+  void erase(Family family, std::string_view key) { writes_.erase(family, key); }
 
   /// Appends to the partition's delta stream (a finished fb::DeltaEntry); the host numbers and sends it when
   /// durable.
@@ -122,13 +113,13 @@ class Turn : public FollowerTurn {
   std::uint64_t new_intent_id() { return (*next_intent_)++; }
 
   // For the host.
-  std::vector<Write>& writes() { return writes_; }
+  Writes& writes() { return writes_; }
   std::vector<Bytes>& deltas() { return deltas_; }
 
  private:
   std::uint64_t partition_epoch_;
   std::uint64_t* next_intent_;
-  std::vector<Write> writes_;
+  Writes writes_;
   std::vector<Bytes> deltas_;
 };
 
