@@ -20,6 +20,9 @@ struct HttpRequest {
   std::string content_type;  // of body; empty without a body
   std::string body;
   std::chrono::milliseconds timeout{30000};  // until the whole answer has arrived
+  /// Asked immediately before the request is written to a socket, and again before it is written once more
+  /// (after 401); false: it is not written and ends as a failure that is not unclear. Empty: always allowed.
+  std::function<bool()> admit;
 };
 
 struct HttpResponse {
