@@ -73,8 +73,9 @@ std::size_t MemoryStore::commit_group() {
     return 0;
   }
   std::vector<Envelope> messages;
+  for (const WriteSet& set : group) disk_->apply(set.writes);
   for (WriteSet& set : group) {
-    disk_->apply(set.writes);
+    if (set.durable) set.durable(set.messages);
     messages.insert(messages.end(), std::make_move_iterator(set.messages.begin()),
                     std::make_move_iterator(set.messages.end()));
   }
@@ -82,10 +83,10 @@ std::size_t MemoryStore::commit_group() {
   stats_.write_sets += group.size();
   stats_.operations += operations;
   stats_.wal_bytes += bytes;
-  for (const WriteSet& set : group) {
-    if (set.durable) set.durable();
-  }
   if (!messages.empty() && hooks_.release) hooks_.release(std::move(messages));
+  for (const WriteSet& set : group) {
+    if (set.released) set.released();
+  }
   return group.size();
 }
 

@@ -24,8 +24,10 @@ inline constexpr std::uint32_t kStoreSchemaVersion = 1;
 struct WriteSet {
   Writes writes;                   // empty: waits for everything enqueued before it, writes nothing
   std::vector<Envelope> messages;  // released after the sync, in order
-  std::function<void()>
-      durable;  // called on the writer thread after the sync, before the messages leave; may be empty
+  // Both run on the writer thread and may be empty. `durable`: after the sync, before the messages leave; it
+  // may take messages back. `released`: after StoreHooks::release has been given the messages.
+  std::function<void(std::vector<Envelope>& messages)> durable;
+  std::function<void()> released;
 };
 
 struct StoreOptions {

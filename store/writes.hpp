@@ -49,6 +49,17 @@ class Writes {
   /// Bytes held: keys, values and 9 bytes per write.
   [[nodiscard]] std::size_t bytes() const { return buffer_.size(); }
   void reserve(std::size_t bytes) { buffer_.reserve(bytes); }
+  /// A place in the list, to come back to.
+  struct Mark {
+    std::size_t bytes = 0;
+    std::size_t count = 0;
+  };
+  [[nodiscard]] Mark mark() const { return {buffer_.size(), count_}; }
+  /// Forgets the writes that were added since `mark`.
+  void rollback(const Mark& mark) {
+    buffer_.resize(mark.bytes);
+    count_ = mark.count;
+  }
   void clear() {
     buffer_.clear();
     count_ = 0;

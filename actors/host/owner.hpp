@@ -1,21 +1,43 @@
 // What an owner class looks like to the host. An owner instance holds the durable state of one key (one node,
-// one report key); a Shared object per partition holds what its instances have in common (caches,
-// partition-wide durable facts).
+// one report key); a Shared object per partition holds what its instances have in common: caches, durable
+// facts of the whole partition, and what an instance must find again after it was restored but does not store
+// (mirrored facts).
 //
 //   struct NodeOwner {
 //     static constexpr ActorKind kind = ActorKind::node;
-//     struct Shared { ... };                              // one per partition
+//     static constexpr std::array families = {Family::ledger, Family::journal};  // restored, in this order
+//     static constexpr bool streams = true;                // has a delta stream and answers CopyRequest
+//     struct Shared : PartitionShared { ... };             // one per partition
 //     NodeOwner(std::string key, Shared& shared);
-//     void on(const Message& message, Turn& turn);        // the only place where state changes
-//     void restore(StateReader& reader, Turn& turn);      // from the store; arms timers, sends again what is
-//     pending static void split(const Message& message, PartSink& sink);   // partition-addressed messages ->
-//     one part per key static void refuse(const Message& part, Turn& turn);         // answer of a
-//     quarantined part bool empty() const;                                 // nothing left to remember: the
-//     host may drop the instance
+//
+//     // Messages. State changes here only. A handler that throws loses its whole turn.
+//     void on(const Message& message, Turn& turn);                                // addressed to the key
+//     void on_part(const Message& message, std::uint32_t index, Turn& turn);      // one part for the key
+//     static void split(const Message& message, PartSink& sink);                  // addressed to the
+//     partition void refuse_part(const Message& message, std::uint32_t index, Turn& turn);  // answer of a
+//     quarantined part
+//
+//     // Restoration, from one pass over each family: the instance that an entry belongs to (empty: none of
+//     this
+//     // kind), the key prefix under which all entries of an instance lie, and the entries one by one.
+//     `restored`
+//     // comes last: it arms timers and sends again what is pending.
+//     static std::string_view instance_of(Family family, std::string_view key, std::string_view value);
+//     static std::string prefix_of(Family family, std::string_view instance);
+//     void restore_entry(Family family, std::string_view key, std::string_view value);
+//     void restored(Turn& turn);
+//
+//     void describe(CopySink& sink) const;  // every entry as finished fb::DeltaEntry bytes, for LedgerCopy
+//     bool empty() const;                   // nothing left to remember, no timer that matters: may be
+//     dropped
 //   };
+//
+// An owner whose messages are all addressed to keys derives from WholeMessages and WithoutStream.
 #pragma once
 
+#include <concepts>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -23,8 +45,8 @@
 
 namespace troupe {
 
-/// Reads the durable state of a partition during restoration: as of the last durable write, no write of the
-/// caller outstanding.
+/// Reads durable facts during restoration: as of the last durable write, no write of the caller outstanding.
+/// Throws std::runtime_error when the store cannot be read; the host treats that as a failed restoration.
 class StateReader {
  public:
   virtual ~StateReader() = default;
@@ -36,14 +58,73 @@ class StateReader {
   virtual Bytes get(Family family, std::string_view key) = 0;
 };
 
-/// Where `split` puts the parts of a message that is addressed to a whole partition. Parts of one key run as
-/// one turn, in order.
+/// Where `split` says who handles a message that is addressed to a whole partition.
 class PartSink {
  public:
   virtual ~PartSink() = default;
-  /// `index`: which entry of the message the part is (owners read it from the message again; no bytes are
-  /// copied).
+  /// `on_part(message, index)` of the instance `key`. Parts of one key run as one turn, in order. `index`:
+  /// which entry of the message the part is (owners read it from the message again; no bytes are copied);
+  /// `key` must live as long as the message.
   virtual void part(std::string_view key, std::uint32_t index) = 0;
+  /// `on(message)` of every instance that exists, a turn each.
+  virtual void every_instance() = 0;
+  /// `Shared::on(message)`, before the others: a turn of the partition itself, whose messages wait for all
+  /// outstanding writes of the partition.
+  virtual void partition() = 0;
+};
+
+/// Where `describe` puts the entries of an instance.
+class CopySink {
+ public:
+  virtual ~CopySink() = default;
+  /// One finished fb::DeltaEntry.
+  virtual void entry(std::span<const std::uint8_t> bytes) = 0;
+  void operator()(const Bytes& bytes) { entry(bytes.span()); }
+};
+
+/// What every Shared derives from; both members may be hidden by the Shared's own.
+struct PartitionShared {
+  /// A message that `split` gave to the partition itself. It changes the Shared last: a handler that throws
+  /// leaves what is not durable as it was.
+  void on(const Message&, Turn&) {}
+  /// Reads the partition's durable facts (again, after a handler threw: caches may stay).
+  void restore(std::uint32_t /*partition*/, StateReader&) {}
+};
+
+/// Base of owners that take no message addressed to the partition.
+struct WholeMessages {
+  static void split(const Message&, PartSink&) {}
+  void on_part(const Message&, std::uint32_t, Turn&) {}
+  void refuse_part(const Message&, std::uint32_t, Turn&) {}
+};
+
+/// Base of owners without a delta stream.
+struct WithoutStream {
+  static constexpr bool streams = false;
+  void describe(CopySink&) const {}
+};
+
+template <class O>
+concept Owner = std::constructible_from<O, std::string, typename O::Shared&> &&
+    std::derived_from<typename O::Shared, PartitionShared> &&
+    requires(O owner, const O& seen, typename O::Shared shared, const Message& message, Turn& turn,
+             PartSink& parts, CopySink& copy, StateReader& reader, Family family, std::string_view text,
+             std::uint32_t number) {
+  { O::kind } -> std::convertible_to<ActorKind>;
+  { O::streams } -> std::convertible_to<bool>;
+  std::span<const Family>(O::families);
+  owner.on(message, turn);
+  owner.on_part(message, number, turn);
+  O::split(message, parts);
+  owner.refuse_part(message, number, turn);
+  { O::instance_of(family, text, text) } -> std::convertible_to<std::string_view>;
+  { O::prefix_of(family, text) } -> std::convertible_to<std::string>;
+  owner.restore_entry(family, text, text);
+  owner.restored(turn);
+  seen.describe(copy);
+  { seen.empty() } -> std::convertible_to<bool>;
+  shared.on(message, turn);
+  shared.restore(number, reader);
 };
 
 }  // namespace troupe

@@ -3,6 +3,7 @@
 // happens until the host performs it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -38,15 +39,19 @@ class Random {
   std::uint64_t state_;
 };
 
-/// A message that the instance sends itself later. Timers are not stored: `restore` arms them again.
+/// Where published events go; a port registered there receives Kind::public_event.
+inline Address event_address() {
+  return {ActorKind::api, 0, "events"};
+}
+
+/// A message that the instance sends itself later. Timers are not stored: `restored` arms them again.
 struct Timer {
   Millis delay = 0;
-  std::string key;  // instance
   Message message;
 };
 
 /// What a follower's handler may do: read the time, send, ask for a wake-up, publish. Placement gets this
-/// one.
+/// one. The host uses one object for many turns, so that their messages lie in one vector.
 class FollowerTurn {
  public:
   FollowerTurn(Address self, Millis wall_ms, Millis monotonic_ms, Random& random)
@@ -63,15 +68,29 @@ class FollowerTurn {
 
   void send(Address to, Message message) { sent_.push_back({self_, std::move(to), std::move(message)}); }
   void reply(Message message) { send(sender_, std::move(message)); }
-  void after(Millis delay, Message message) { timers_.push_back({delay, self_.key, std::move(message)}); }
+  void after(Millis delay, Message message) { timers_.push_back({delay, std::move(message)}); }
   /// A public event (fb::PublicEvent); best effort, after the turn is durable.
-  void publish(Message event) { published_.push_back(std::move(event)); }
+  void publish(Message event) { send(event_address(), std::move(event)); }
 
-  // For the host.
-  void set_sender(Address sender) { sender_ = std::move(sender); }
+  // For the host: the next turn on this object, and what the turns so far have asked for.
+  struct Mark {
+    std::size_t sent = 0;
+    std::size_t timers = 0;
+  };
+  void set_self_key(std::string_view key) { self_.key.assign(key); }
+  void set_sender(const Address& sender) { sender_ = sender; }
+  void set_time(Millis wall_ms, Millis monotonic_ms) {
+    wall_ms_ = wall_ms;
+    monotonic_ms_ = monotonic_ms;
+  }
+  [[nodiscard]] Mark mark() const { return {sent_.size(), timers_.size()}; }
+  /// Forgets what was asked for since `mark`.
+  void rollback(const Mark& mark) {
+    sent_.resize(mark.sent);
+    timers_.resize(mark.timers);
+  }
   std::vector<Envelope>& sent() { return sent_; }
   std::vector<Timer>& timers() { return timers_; }
-  std::vector<Message>& published() { return published_; }
 
  private:
   Address self_;
@@ -81,7 +100,6 @@ class FollowerTurn {
   Random* random_;
   std::vector<Envelope> sent_;
   std::vector<Timer> timers_;
-  std::vector<Message> published_;
 };
 
 /// What an owner's handler may do besides: write its state, append to the partition's stream, take an intent
@@ -102,17 +120,28 @@ class Turn : public FollowerTurn {
   void erase(Family family, std::string_view key) { writes_.erase(family, key); }
 
   /// Appends to the partition's delta stream (a finished fb::DeltaEntry); the host numbers and sends it when
-  /// durable.
-  void delta(const flatbuffers::FlatBufferBuilder& entry) {
-    deltas_.emplace_back(std::span<const std::uint8_t>(entry.GetBufferPointer(), entry.GetSize()));
+  /// durable. Returns the bytes, for `describe` of later copies.
+  Bytes delta(const flatbuffers::FlatBufferBuilder& entry) {
+    return deltas_.emplace_back(std::span<const std::uint8_t>(entry.GetBufferPointer(), entry.GetSize()));
   }
 
   /// Epoch of the partition's activation; every grant and intent carries it.
   [[nodiscard]] std::uint64_t partition_epoch() const { return partition_epoch_; }
-  /// A journal id that was never used in this store.
+  /// A journal id that was never used in this store. A lost turn's id is not used again.
   std::uint64_t new_intent_id() { return (*next_intent_)++; }
 
   // For the host.
+  struct Mark : FollowerTurn::Mark {
+    Writes::Mark writes;
+    std::size_t deltas = 0;
+  };
+  void set_partition_epoch(std::uint64_t epoch) { partition_epoch_ = epoch; }
+  [[nodiscard]] Mark mark() const { return {FollowerTurn::mark(), writes_.mark(), deltas_.size()}; }
+  void rollback(const Mark& mark) {
+    FollowerTurn::rollback(mark);
+    writes_.rollback(mark.writes);
+    deltas_.resize(mark.deltas);
+  }
   Writes& writes() { return writes_; }
   std::vector<Bytes>& deltas() { return deltas_; }
 

@@ -78,18 +78,41 @@ TEST(MemoryStore, DurableRunsBeforeTheMessagesLeave) {
   MemoryStore store(process.hooks());
   WriteSet set = put("a", "1", "m1");
   bool saw_nothing = false;
-  set.durable = [&] { saw_nothing = process.released.empty(); };
+  set.durable = [&](std::vector<Envelope>&) { saw_nothing = process.released.empty(); };
   store.commit(std::move(set));
   store.step();
   EXPECT_TRUE(saw_nothing);
   EXPECT_THAT(process.released, ElementsAre("m1"));
 }
 
+TEST(MemoryStore, DurableMayTakeMessagesBack) {
+  Process process;
+  MemoryStore store(process.hooks());
+  WriteSet set = put("a", "1", "m1");
+  set.durable = [](std::vector<Envelope>& messages) { messages.clear(); };
+  store.commit(std::move(set));
+  store.commit(put("b", "2", "m2"));
+  store.step();
+  EXPECT_THAT(process.released, ElementsAre("m2"));
+  EXPECT_THAT(keys(store), ElementsAre("a", "b"));
+}
+
+TEST(MemoryStore, ReleasedRunsAfterTheMessagesHaveLeft) {
+  Process process;
+  MemoryStore store(process.hooks());
+  WriteSet set = put("a", "1", "m1");
+  std::vector<std::string> seen;
+  set.released = [&] { seen = process.released; };
+  store.commit(std::move(set));
+  store.step();
+  EXPECT_THAT(seen, ElementsAre("m1"));
+}
+
 TEST(MemoryStore, ASetCommittedByAHookWaitsForTheNextStep) {
   Process process;
   MemoryStore store(process.hooks());
   WriteSet set = put("a", "1", "m1");
-  set.durable = [&] { store.commit(put("b", "2", "m2")); };
+  set.durable = [&](std::vector<Envelope>&) { store.commit(put("b", "2", "m2")); };
   store.commit(std::move(set));
   EXPECT_EQ(store.step(), 1U);
   EXPECT_THAT(process.released, ElementsAre("m1"));
@@ -101,7 +124,7 @@ TEST(MemoryStore, ImmediateModeAlsoCommitsWhatHooksAdd) {
   Process process;
   MemoryStore store(process.hooks(), MemoryStore::Mode::immediate);
   WriteSet set = put("a", "1", "m1");
-  set.durable = [&] { store.commit(put("b", "2", "m2")); };
+  set.durable = [&](std::vector<Envelope>&) { store.commit(put("b", "2", "m2")); };
   store.commit(std::move(set));
   EXPECT_THAT(process.released, ElementsAre("m1", "m2"));
   EXPECT_THAT(keys(store), ElementsAre("a", "b"));
