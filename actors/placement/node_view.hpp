@@ -59,6 +59,8 @@ struct Reason {
     too_many_pods,            // Too many pods
     insufficient,             // Insufficient <resource>
     outside_prefilter_nodes,  // node(s) didn't satisfy plugin(s) [NodeAffinity]
+    enforced_node_affinity,   // node(s) didn't match scheduler-enforced node affinity
+    affinity_conflict,        // pod affinity terms conflict
   };
   Id id = Id::none;
   ResourceId resource = 0;

@@ -10,8 +10,6 @@
 namespace troupe {
 namespace {
 
-constexpr std::string_view kMetadataName = "metadata.name";
-
 std::vector<ResourceRequest> compile_amounts(
     const flatbuffers::Vector<flatbuffers::Offset<fb::ResourceAmount>>* wire, Interner& interner) {
   std::vector<ResourceRequest> out;
@@ -34,7 +32,8 @@ Requirement compile_requirement(const fb::Requirement& wire, Interner& interner)
   if ((r.op == fb::SelectorOperator::Gt || r.op == fb::SelectorOperator::Lt) && wire.values()->size() == 1) {
     const std::string_view v = text(wire.values()->Get(0));
     const auto [end, error] = std::from_chars(v.data(), v.data() + v.size(), r.number);
-    r.number_valid = error == std::errc{} && end == v.data() + v.size();
+    // kube-scheduler wants a valid label value too, which starts with a letter or digit: no sign.
+    r.number_valid = error == std::errc{} && end == v.data() + v.size() && r.number >= 0;
   }
   return r;
 }
@@ -60,7 +59,7 @@ std::size_t Interner::Hash::operator()(std::string_view s) const noexcept {
 
 Interner::Interner() {
   id("");
-  id(kMetadataName);
+  id("metadata.name");
   resource("cpu");
   resource("memory");
   resource("ephemeral-storage");

@@ -21,6 +21,8 @@ inline constexpr ResourceId kEphemeralStorage = 2;  // bytes
 inline constexpr ResourceId kFirstOtherResource = 3;
 
 using StringId = std::uint32_t;
+inline constexpr StringId kEmptyString = 0;   // "" in every Interner
+inline constexpr StringId kMetadataName = 1;  // "metadata.name" in every Interner
 
 /// Strings to small numbers, for one actor; never shrinks. Not thread-safe: each actor has its own.
 class Interner {
