@@ -32,7 +32,8 @@ class Random {
   }
   /// Uniform in [0, bound); bound > 0.
   std::uint64_t below(std::uint64_t bound) {
-    return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64U);
+    __extension__ typedef unsigned __int128 Wide;
+    return static_cast<std::uint64_t>((Wide{next()} * bound) >> 64U);
   }
 
  private:
