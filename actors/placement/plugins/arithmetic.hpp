@@ -26,6 +26,11 @@ constexpr double narrow_double(std::int64_t v) {
   return std::bit_cast<double>(v | 0x4330000000000000) - 0x1p52;
 }
 
+/// `v`, and 1 in place of 0.
+constexpr std::int64_t nonzero(std::int64_t v) {
+  return v + static_cast<std::int64_t>(v == 0);
+}
+
 /// a + b, at most the largest 64-bit integer. a, b >= 0.
 constexpr std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
   return a > std::numeric_limits<std::int64_t>::max() - b ? std::numeric_limits<std::int64_t>::max() : a + b;
@@ -43,8 +48,7 @@ constexpr std::int64_t percent_wide(std::int64_t part, std::int64_t capacity) {
 
 /// Likewise, capacity < kNarrow; a capacity of 0 (with part 0) gives 0.
 constexpr std::int32_t percent_narrow(std::int64_t part, std::int64_t capacity) {
-  const std::int64_t divisor = capacity == 0 ? 1 : capacity;
-  return static_cast<std::int32_t>(narrow_double(part) * 100.0 / narrow_double(divisor));
+  return static_cast<std::int32_t>(narrow_double(part) * 100.0 / narrow_double(nonzero(capacity)));
 }
 
 constexpr std::int64_t percent(std::int64_t part, std::int64_t capacity) {
@@ -59,8 +63,8 @@ constexpr std::int64_t least_allocated(std::int64_t used, std::int64_t capacity)
 
 /// Column form, capacity < kNarrow; 0 where capacity is 0.
 constexpr std::int32_t least_allocated_narrow(std::int64_t used, std::int64_t capacity) {
-  const std::int64_t left = capacity > used ? capacity - used : 0;
-  return percent_narrow(left, capacity);
+  const std::int64_t left = capacity - used;
+  return percent_narrow(left < 0 ? 0 : left, capacity);
 }
 
 /// MostAllocated of one resource, and the utilization that RequestedToCapacityRatio looks up:
@@ -81,7 +85,7 @@ constexpr std::int64_t weighted_mean(std::int64_t sum, std::int64_t weights) {
 
 /// Column form of the same: exact while sum <= 100 * weights and weights < 2^31 / 100.
 constexpr std::int32_t weighted_mean_narrow(std::int32_t sum, std::int32_t weights) {
-  const std::int32_t divisor = weights == 0 ? 1 : weights;
+  const std::int32_t divisor = weights + static_cast<std::int32_t>(weights == 0);
   return static_cast<std::int32_t>(static_cast<double>(sum) / static_cast<double>(divisor));
 }
 
@@ -109,12 +113,14 @@ inline double std_of_two(double a, double b) {
 /// resource with capacity 0 is left out, and one resource alone is balanced.
 inline std::int32_t balanced_narrow(std::int64_t used_a, std::int64_t capacity_a, std::int64_t used_b,
                                     std::int64_t capacity_b) {
-  const std::int64_t divisor_a = capacity_a == 0 ? 1 : capacity_a;
-  const std::int64_t divisor_b = capacity_b == 0 ? 1 : capacity_b;
+  const std::int64_t divisor_a = nonzero(capacity_a);
+  const std::int64_t divisor_b = nonzero(capacity_b);
   const double a = narrow_double(used_a < divisor_a ? used_a : divisor_a) / narrow_double(divisor_a);
   const double b = narrow_double(used_b < divisor_b ? used_b : divisor_b) / narrow_double(divisor_b);
-  const std::int64_t both = capacity_a < capacity_b ? capacity_a : capacity_b;
-  return balanced_from_std(both == 0 ? 0.0 : std_of_two(a, b));
+  // All bits kept where both count, none (0.0) elsewhere.
+  const std::int64_t both =
+      -static_cast<std::int64_t>(static_cast<int>(capacity_a != 0) & static_cast<int>(capacity_b != 0));
+  return balanced_from_std(std::bit_cast<double>(std::bit_cast<std::int64_t>(std_of_two(a, b)) & both));
 }
 
 /// ImageLocality: what one image on the node adds, floor(size * (nodes that have it / all nodes)).
