@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "k8s-bridge/decode/encode.hpp"
-#include "k8s-bridge/intents/answers.hpp"
+#include "k8s-bridge/paths.hpp"
 
 namespace troupe {
 namespace {
@@ -16,6 +16,19 @@ using fb::IntentStage;
 
 bool urgent_kind(IntentKind kind) {
   return kind == IntentKind::Bind || kind == IntentKind::Evict || kind == IntentKind::Delete;
+}
+
+/// Why an intent can never be carried out safely; empty: it can.
+std::string_view fault_of(const fb::Intent& intent) {
+  if (intent.kind() == IntentKind::Event) {
+    if (intent.event() == nullptr) return "an Event intent without its event";
+  } else if (text(intent.uid_text()).empty()) {
+    return "an intent without the pod's uid";  // by name alone it could hit another pod
+  }
+  if (intent.after() != 0 && intent.id() != 0 && intent.after() >= intent.id()) {
+    return "waits for an intent that is not older";
+  }
+  return {};
 }
 
 std::size_t index_of(auto value) {
@@ -78,6 +91,9 @@ void IntentMachine::add_one(Message message, Output& out) {
     if (slots_[known->second].decided) tell(wanted, IntentStage::Effect, {IntentOutcome::Done, 0, {}}, out);
     return;
   }
+  if (wanted.kind() > IntentKind::Event) {
+    return tell(wanted, IntentStage::Complete, {IntentOutcome::Refused, 0, "unknown kind of intent"}, out);
+  }
   ++stats_.issued[index_of(wanted.kind())];
   if (options_.dry_run) {
     const Ending ending{IntentOutcome::Done, 0, "dry run"};
@@ -101,10 +117,8 @@ void IntentMachine::add_one(Message message, Output& out) {
   if (id != 0) by_id_.emplace(id, index);
   if (stop_effects_) {
     stop_one(index, out);
-  } else if (wanted.kind() == IntentKind::Event && wanted.event() == nullptr) {
-    decide(index, {IntentOutcome::Refused, 0, "an Event intent without its event"}, out);
-  } else if (wanted.after() != 0 && id != 0 && wanted.after() >= id) {
-    decide(index, {IntentOutcome::Refused, 0, "waits for an intent that is not older"}, out);
+  } else if (const std::string_view fault = fault_of(wanted); !fault.empty()) {
+    decide(index, {IntentOutcome::Refused, 0, fault}, out);
   } else {
     link(index);
   }
@@ -317,48 +331,42 @@ HttpRequest IntentMachine::request_of(const Slot& slot) const {
   const fb::Intent& wanted = intent(slot);
   HttpRequest request;
   request.timeout = options_.request_timeout;
+  request.content_type = "application/json";
+  request.method = "POST";
   if (slot.step == Step::event) {
-    const std::string_view name_space = event_namespace(wanted);
-    request.method = "POST";
-    request.path.reserve(48 + name_space.size());
-    request.path = "/apis/events.k8s.io/v1/namespaces/";
-    append_url_segment(request.path, name_space);
-    request.path += "/events";
-    request.content_type = "application/json";
-    request.body.reserve(640);
-    append_event(request.body, wanted, options_.host_name);
+    std::string instance(text(wanted.event()->controller()));
+    instance += '-';
+    instance += options_.host_name;
+    request.path = event_path(text(wanted.namespace_()));
+    request.body = encode_event(wanted, instance);
     return request;
   }
-  request.path.reserve(48 + text(wanted.namespace_()).size() + text(wanted.name()).size());
-  append_pod_path(request.path, text(wanted.namespace_()), text(wanted.name()));
+  request.path = pod_path(text(wanted.namespace_()), text(wanted.name()));
   if (slot.step == Step::read) {
     request.method = "GET";
+    request.content_type.clear();
     return request;
   }
-  request.method = "POST";
-  request.content_type = "application/json";
-  request.body.reserve(384);
   switch (wanted.kind()) {
     case IntentKind::Bind:
       request.path += "/binding";
-      append_binding(request.body, wanted,
-                     slot.conflict != nullptr && !slot.conflict->version.empty()
-                         ? std::string_view(slot.conflict->version)
-                         : text(wanted.resource_version()));
+      request.body = slot.conflict != nullptr && !slot.conflict->version.empty()
+                         ? encode_binding(wanted, slot.conflict->version)
+                         : encode_binding(wanted);
       break;
     case IntentKind::Evict:
       request.path += "/eviction";
-      append_eviction(request.body, wanted);
+      request.body = encode_eviction(wanted);
       break;
     case IntentKind::Delete:
       request.method = "DELETE";
-      append_delete_options(request.body, wanted);
+      request.body = encode_delete_options(wanted);
       break;
     case IntentKind::PatchStatus:
       request.method = "PATCH";
       request.path += "/status";
       request.content_type = "application/strategic-merge-patch+json";
-      append_status_patch(request.body, wanted);
+      request.body = encode_status_patch(wanted);
       break;
     case IntentKind::Event:
       break;
