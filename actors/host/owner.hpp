@@ -19,17 +19,15 @@
 //     void refuse_part(const Message& message, std::uint32_t index, Turn& turn);
 //
 //     // Restoration, from one pass over each family in the order of `Family`: the instance that an entry
-//     // belongs to (empty: none of this kind), the key prefix under which all entries of an instance lie,
-//     and
-//     // the entries one by one. `restored` comes last: it arms timers and sends again what is pending.
+//     // belongs to (empty: none of this kind), the prefix of all keys of an instance, and the entries one by
+//     // one. `restored` comes last: it arms timers and sends again what is pending.
 //     static std::string_view instance_of(Family family, std::string_view key, std::string_view value);
 //     static std::string prefix_of(Family family, std::string_view instance);
 //     void restore_entry(Family family, std::string_view key, std::string_view value);
 //     void restored(Turn& turn);
 //
-//     // `describe`: every entry as finished fb::DeltaEntry bytes, for LedgerCopy. `empty`: nothing is left
-//     to
-//     // remember and no timer matters, so that the host may drop the instance.
+//     // `describe`: every entry as finished fb::DeltaEntry bytes, for LedgerCopy. `empty`: nothing is left,
+//     // and no timer matters: the host may drop the instance.
 //     void describe(CopySink& sink) const;
 //     bool empty() const;
 //   };

@@ -155,6 +155,7 @@ class Partition {
   std::optional<Millis> partition_retry_;  // Shared could not be read again
   std::vector<Envelope> held_;             // while the partition itself is faulted
   std::vector<Envelope> held_copies_;      // while an instance is faulted
+  std::size_t batch_turns_ = 0;            // of the batch in hand
   std::int64_t turn_began_ = 0;            // nanoseconds
   std::unique_ptr<Counters> counters_;
   mutable std::mutex quarantine_mutex_;
