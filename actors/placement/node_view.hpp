@@ -42,8 +42,6 @@ concept NodeView = requires(const V& v, ResourceId resource, StringId key, const
   { v.total_nodes() } -> std::convertible_to<std::uint32_t>;
 };
 
-inline constexpr StringId kNoString = 0xFFFFFFFFU;
-
 /// Outcome of a filter (spec 5.5): U may be helped by preemption, UU may not.
 enum class Code : std::uint8_t { success, unschedulable, unschedulable_and_unresolvable };
 

@@ -23,12 +23,18 @@ inline constexpr ResourceId kFirstOtherResource = 3;
 using StringId = std::uint32_t;
 inline constexpr StringId kEmptyString = 0;   // "" in every Interner
 inline constexpr StringId kMetadataName = 1;  // "metadata.name" in every Interner
+inline constexpr StringId kNoString = 0xFFFFFFFFU;
 
 /// Strings to small numbers, for one actor; never shrinks. Not thread-safe: each actor has its own.
 class Interner {
  public:
   Interner();
   StringId id(std::string_view text);
+  /// The id of a string that is already known, else kNoString.
+  [[nodiscard]] StringId find(std::string_view text) const {
+    const auto it = ids_.find(text);
+    return it == ids_.end() ? kNoString : it->second;
+  }
   [[nodiscard]] std::string_view text(StringId id) const { return *texts_[id]; }
   /// Number of strings: every id is below it.
   [[nodiscard]] std::size_t size() const { return texts_.size(); }
