@@ -161,6 +161,7 @@ tl::expected<Quantity, QuantityError> Quantity::parse(std::string_view text) {
   const std::size_t end = text.size();
   const bool negative = text[0] == '-';
   if (negative || text[0] == '+') ++at;
+  const std::size_t number_start = at;
   while (at < end && text[at] == '0') ++at;
 
   std::int64_t number = 0;  // the first 18 significant digits
@@ -184,6 +185,11 @@ tl::expected<Quantity, QuantityError> Quantity::parse(std::string_view text) {
   const bool binary = suffix->format == QuantityFormat::binary_si;
   const std::size_t digits = std::max<std::size_t>(whole.size(), 1) + fraction.size();
   const std::int64_t exponent = (binary ? 0 : suffix->exponent) - static_cast<std::int64_t>(fraction.size());
+  if (whole_start == number_start && whole.empty() && fraction.empty() &&
+      (exponent < kFinest || (binary && suffix->exponent > 40))) {
+    // A lone suffix is zero, but not these: Kubernetes reads them as an empty number.
+    return tl::unexpected(QuantityError::numeric);
+  }
   if (digits <= kFastDigits && exponent >= kFinest && (!binary || fraction.empty())) {
     for (const char c : whole) number = number * 10 + (c - '0');
     for (const char c : fraction) number = number * 10 + (c - '0');

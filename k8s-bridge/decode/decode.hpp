@@ -103,10 +103,15 @@ class Decoder {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Whether an image name has a tag or digest: a colon after the last slash.
+bool has_tag(std::string_view image);
+/// The name under which kube-scheduler 1.35 compares images: with ":latest" where there is no tag.
+std::string normalised_image(std::string_view image);
+
 /// Kind::gone for the object of `last` (a pod, node, ... message).
 Message gone_message(const Message& last);
 
-/// Pod UID text, resource version and the like of a mirrored message, for those who keep one per object.
+/// Who a mirrored object is.
 struct ObjectIdentity {
   fb::ObjectKind kind{};
   std::string_view name_space;  // empty for cluster-scoped kinds

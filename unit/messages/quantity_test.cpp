@@ -73,6 +73,7 @@ TEST(Quantity, Errors) {
   EXPECT_EQ(canonical("1e"), "error suffix");
   EXPECT_EQ(canonical("1e+"), "error suffix");
   EXPECT_EQ(canonical("1e99999999999"), "error suffix");
+  EXPECT_EQ(canonical("Pi"), "error numeric");
   EXPECT_EQ(canonical("123456789012345678901234567890123456789"), "error numeric");
 }
 
