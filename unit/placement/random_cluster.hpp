@@ -79,12 +79,12 @@ class RandomCluster {
   std::vector<Taint> taints();
   std::map<StringId, StringId> labels();
   std::vector<Toleration> tolerations();
+  NodeSelectorTerm term();
   StringId node_name(int index) { return interner.id("node-" + std::to_string(index)); }
 
  private:
   StringId pick(const std::vector<const char*>& texts) { return interner.id(texts[below(texts.size())]); }
   fb::TaintEffect effect(bool any);
-  NodeSelectorTerm term();
   Requirement requirement();
   std::int64_t request(std::int64_t unit) { return unit * static_cast<std::int64_t>(below(5)); }
 
