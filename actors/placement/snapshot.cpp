@@ -83,17 +83,17 @@ Slot Snapshot::slot_for(std::string_view name) {
     free_slots_.pop_back();
   }
   it->second = slot;
-  NodeFacts& node = nodes_[slot];
+  SnapshotNode& node = nodes_[slot];
   node.name = id;
   node.partition = partition_of(name, node_partitions_);
   return slot;
 }
 
 void Snapshot::free_if_unused(Slot slot) {
-  NodeFacts& node = nodes_[slot];
+  SnapshotNode& node = nodes_[slot];
   if (alive_.contains(slot) || node.records != 0) return;
   slot_of_.erase(node.name);
-  node = NodeFacts{};
+  node = SnapshotNode{};
   columns_.clear(slot);
   free_slots_.push_back(slot);
 }
@@ -119,7 +119,7 @@ TaintSetId Snapshot::intern_taints(const fb::Node& node) {
 }
 
 NodeBefore Snapshot::before(Slot slot) const {
-  const NodeFacts& node = nodes_[slot];
+  const SnapshotNode& node = nodes_[slot];
   NodeBefore b{node.taints, node.unschedulable, node.labels, {}, columns_.allowed_pods(slot)};
   for (ResourceId r = 0; r < columns_.resources(); ++r) {
     if (columns_.allocatable(slot, r) > 0) b.allocatable.push_back({r, columns_.allocatable(slot, r)});
@@ -171,28 +171,28 @@ bool Snapshot::set_labels(Slot slot, const fb::Node& node) {
 }
 
 void Snapshot::set_images(Slot slot, const fb::Node* node) {
-  std::vector<NodeImage> images;
+  std::vector<SnapshotImage> images;
   if (node != nullptr && node->images() != nullptr) {
     for (const fb::NodeImage* image : *node->images()) {
       if (image->names() == nullptr) continue;
       for (const flatbuffers::String* name : *image->names()) {
         const StringId id = interner_.id(text(name));
         const bool known =
-            std::any_of(images.begin(), images.end(), [id](const NodeImage& i) { return i.name == id; });
+            std::any_of(images.begin(), images.end(), [id](const SnapshotImage& i) { return i.name == id; });
         if (!known) images.push_back({id, image->size_bytes()});
       }
     }
   }
-  std::vector<NodeImage>& old = nodes_[slot].images;
-  const auto same = [](const NodeImage& a, const NodeImage& b) {
+  std::vector<SnapshotImage>& old = nodes_[slot].images;
+  const auto same = [](const SnapshotImage& a, const SnapshotImage& b) {
     return a.name == b.name && a.size_bytes == b.size_bytes;
   };
   if (std::equal(old.begin(), old.end(), images.begin(), images.end(), same)) return;
   const std::uint64_t now = ++image_clock_;
-  const auto lists = [&same](const std::vector<NodeImage>& list, const NodeImage& image) {
-    return std::any_of(list.begin(), list.end(), [&](const NodeImage& i) { return same(i, image); });
+  const auto lists = [&same](const std::vector<SnapshotImage>& list, const SnapshotImage& image) {
+    return std::any_of(list.begin(), list.end(), [&](const SnapshotImage& i) { return same(i, image); });
   };
-  for (const NodeImage& gone : old) {
+  for (const SnapshotImage& gone : old) {
     if (lists(images, gone)) continue;
     Image& image = images_[gone.name];
     const auto use = std::find_if(image.uses.begin(), image.uses.end(),
@@ -201,7 +201,7 @@ void Snapshot::set_images(Slot slot, const fb::Node* node) {
     image.uses.pop_back();
     image.changed = now;
   }
-  for (const NodeImage& fresh : images) {
+  for (const SnapshotImage& fresh : images) {
     if (lists(old, fresh)) continue;
     Image& image = images_[fresh.name];
     image.uses.push_back({slot, fresh.size_bytes});
@@ -215,7 +215,7 @@ NodeUpdate Snapshot::update(const fb::Node& node) {
   u.slot = slot_for(text(node.name()));
   u.added = !alive_.contains(u.slot);
   if (!u.added) u.before = before(u.slot);
-  NodeFacts& facts = nodes_[u.slot];
+  SnapshotNode& facts = nodes_[u.slot];
 
   const TaintSetId taints = intern_taints(node);
   u.taints_changed = facts.taints != taints;
@@ -237,7 +237,7 @@ Slot Snapshot::remove(std::string_view name) {
   if (slot == kNoSlot || !alive_.contains(slot)) return kNoSlot;
   set_alive(slot, false);
   set_images(slot, nullptr);
-  NodeFacts& facts = nodes_[slot];
+  SnapshotNode& facts = nodes_[slot];
   facts.labels.clear();
   facts.taints = 0;
   facts.unschedulable = false;
@@ -360,7 +360,7 @@ LedgerEffect Snapshot::enter(const fb::DeltaEntry& entry, Slot slot) {
 
 void Snapshot::begin_copy(std::uint32_t partition) {
   ++copy_stamp_;
-  for (NodeFacts& node : nodes_) {
+  for (SnapshotNode& node : nodes_) {
     if (node.partition == partition) node.ledger_version = 0;
   }
 }
@@ -422,7 +422,7 @@ bool SnapshotLane::port_conflicts(const HostPort& port) const {
 
 std::span<const ImageState> SnapshotLane::images() const {
   if (images_.empty()) {
-    for (const NodeImage& image : snapshot_->facts(slot_).images) {
+    for (const SnapshotImage& image : snapshot_->facts(slot_).images) {
       images_.push_back({image.name, image.size_bytes,
                          static_cast<std::uint32_t>(snapshot_->image_uses(image.name).size())});
     }

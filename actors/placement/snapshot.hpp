@@ -43,7 +43,7 @@ class ChangeLog {
   std::uint64_t head_ = 0;
 };
 
-struct NodeImage {
+struct SnapshotImage {
   StringId name = 0;
   std::int64_t size_bytes = 0;
 };
@@ -52,14 +52,14 @@ using Labels = std::vector<std::pair<StringId, StringId>>;  // sorted by key
 using TaintSetId = std::uint32_t;                           // 0: no taints
 
 /// What the node object says, apart from the numbers.
-struct NodeFacts {
+struct SnapshotNode {
   StringId name = 0;
   std::uint32_t partition = 0;
   std::uint64_t ledger_version = 0;  // newest change of its ledger that has been applied
   TaintSetId taints = 0;
   bool unschedulable = false;
   Labels labels;
-  std::vector<NodeImage> images;
+  std::vector<SnapshotImage> images;
   std::vector<HostPort> ports;  // held by pods; one entry per pod and port
   std::uint32_t records = 0;    // ledger entries and overlay on this slot
 };
@@ -163,7 +163,7 @@ class Snapshot {
   [[nodiscard]] bool any_nominated() const { return !nominations_.empty(); }
   /// Slots with any host port in use.
   [[nodiscard]] const SlotSet& with_ports() const { return with_ports_; }
-  [[nodiscard]] const NodeFacts& facts(Slot slot) const { return nodes_[slot]; }
+  [[nodiscard]] const SnapshotNode& facts(Slot slot) const { return nodes_[slot]; }
   [[nodiscard]] std::span<const Taint> taints(TaintSetId id) const { return taint_sets_[id]; }
   [[nodiscard]] std::size_t taint_sets() const { return taint_sets_.size(); }
   [[nodiscard]] std::span<const Nomination> nominations(Slot slot) const;
@@ -220,7 +220,7 @@ class Snapshot {
   std::uint64_t shard_epoch_;
 
   Columns columns_;
-  std::vector<NodeFacts> nodes_;  // by slot
+  std::vector<SnapshotNode> nodes_;  // by slot
   std::unordered_map<StringId, Slot> slot_of_;
   std::vector<Slot> free_slots_;
   std::vector<std::vector<Taint>> taint_sets_{{}};
