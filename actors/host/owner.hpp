@@ -5,31 +5,31 @@
 //
 //   struct NodeOwner {
 //     static constexpr ActorKind kind = ActorKind::node;
-//     static constexpr std::array families = {Family::ledger, Family::journal};  // restored, in this order
-//     static constexpr bool streams = true;                // has a delta stream and answers CopyRequest
-//     struct Shared : PartitionShared { ... };             // one per partition
+//     static constexpr std::array families = {Family::ledger, Family::journal};  // that it restores from
+//     static constexpr bool streams = true;     // has a delta stream and answers CopyRequest
+//     struct Shared : PartitionShared { ... };  // one per partition
 //     NodeOwner(std::string key, Shared& shared);
 //
 //     // Messages. State changes here only. A handler that throws loses its whole turn.
-//     void on(const Message& message, Turn& turn);                                // addressed to the key
-//     void on_part(const Message& message, std::uint32_t index, Turn& turn);      // one part for the key
-//     static void split(const Message& message, PartSink& sink);                  // addressed to the
-//     partition void refuse_part(const Message& message, std::uint32_t index, Turn& turn);  // answer of a
-//     quarantined part
+//     // `on`: addressed to the key. `on_part`: this key's part of a message that is addressed to the
+//     // partition, as `split` found it. `refuse_part`: the answer of a quarantined part.
+//     void on(const Message& message, Turn& turn);
+//     void on_part(const Message& message, std::uint32_t index, Turn& turn);
+//     static void split(const Message& message, PartSink& sink);
+//     void refuse_part(const Message& message, std::uint32_t index, Turn& turn);
 //
-//     // Restoration, from one pass over each family: the instance that an entry belongs to (empty: none of
-//     this
-//     // kind), the key prefix under which all entries of an instance lie, and the entries one by one.
-//     `restored`
-//     // comes last: it arms timers and sends again what is pending.
+//     // Restoration, from one pass over each family in the order of `Family`: the instance that an entry
+//     // belongs to (empty: none of this kind), the prefix of all keys of an instance, and the entries one by
+//     // one. `restored` comes last: it arms timers and sends again what is pending.
 //     static std::string_view instance_of(Family family, std::string_view key, std::string_view value);
 //     static std::string prefix_of(Family family, std::string_view instance);
 //     void restore_entry(Family family, std::string_view key, std::string_view value);
 //     void restored(Turn& turn);
 //
-//     void describe(CopySink& sink) const;  // every entry as finished fb::DeltaEntry bytes, for LedgerCopy
-//     bool empty() const;                   // nothing left to remember, no timer that matters: may be
-//     dropped
+//     // `describe`: every entry as finished fb::DeltaEntry bytes, for LedgerCopy. `empty`: nothing is left,
+//     // and no timer matters: the host may drop the instance.
+//     void describe(CopySink& sink) const;
+//     bool empty() const;
 //   };
 //
 // An owner whose messages are all addressed to keys derives from WholeMessages and WithoutStream.

@@ -58,9 +58,11 @@ Process::Process(const ProcessOptions& options) : log_(options.log) {
   // Everything that allocates happens before fork: the child of a threaded process may only make system
   // calls.
   std::vector<char*> argv;
+  argv.reserve(options.argv.size() + 1);
   for (const auto& argument : options.argv) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   std::vector<char*> envp;
+  envp.reserve(environment.size() + 1);
   for (const auto& entry : environment) envp.push_back(const_cast<char*>(entry.c_str()));
   envp.push_back(nullptr);
   const int err = open_output(options.log);

@@ -106,7 +106,7 @@ void KubeRig::make_certificates() {
 }
 
 fs::path KubeRig::issue(const std::string& file, const std::string& subject, const std::string& usage) {
-  const auto certificate = dir_.path() / (file + ".crt");
+  auto certificate = dir_.path() / (file + ".crt");
   must(run({"openssl",
             "req",
             "-x509",
@@ -255,7 +255,7 @@ fs::path KubeRig::troupe_kubeconfig(const std::string& url, const fs::path& ca) 
   auto access = troupe_access();
   if (!url.empty()) access.url = url;
   if (!ca.empty()) access.ca = ca;
-  const auto file = scratch("troupe.kubeconfig");
+  auto file = scratch("troupe.kubeconfig");
   write_file(file, kubeconfig_text(access));
   return file;
 }

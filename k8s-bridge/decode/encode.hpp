@@ -6,11 +6,9 @@
 #include <string_view>
 
 #include "messages/fb/intent_generated.h"
+#include "messages/json_text.hpp"
 
 namespace troupe {
-
-/// Appends `text` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD.
-void append_json_string(std::string& out, std::string_view text);
 
 /// Unix milliseconds as RFC 3339 in UTC: "2026-07-01T09:30:00Z".
 std::string rfc3339(std::int64_t unix_ms);

@@ -50,13 +50,13 @@ std::string quoted(std::string_view s) {
 }
 
 Bytes condition_bytes(std::string_view type, std::string_view status, std::string_view reason,
-                      std::string_view message) {
+                      std::string_view message, std::int64_t transition_ms) {
   flatbuffers::FlatBufferBuilder b(256);
   const auto t = b.CreateString(type);
   const auto s = b.CreateString(status);
   const auto r = b.CreateString(reason);
   const auto m = b.CreateString(message);
-  b.Finish(fb::CreatePodCondition(b, t, s, r, m));
+  b.Finish(fb::CreatePodCondition(b, t, s, r, m, transition_ms));
   return Bytes(std::span<const std::uint8_t>(b.GetBufferPointer(), b.GetSize()));
 }
 
@@ -81,7 +81,7 @@ std::size_t EmbeddedStore::ByName::operator()(const Name& name) const {
                               XXH3_64bits(name.ns.data(), name.ns.size()));
 }
 
-EmbeddedStore::EmbeddedStore() : scheduled_(condition_bytes("PodScheduled", "True", {}, {})) {}
+EmbeddedStore::EmbeddedStore() : scheduled_(condition_bytes("PodScheduled", "True", {}, {}, 0)) {}
 
 Message EmbeddedStore::present(const Pod& pod) {
   const Decimal version(pod.version);
@@ -207,6 +207,9 @@ EmbeddedAnswer EmbeddedStore::bind(Pod& pod, const fb::Intent& intent, std::vect
   if (table.scheduling_gates() != nullptr && table.scheduling_gates()->size() != 0) {
     return {fb::IntentOutcome::Refused, kConflict, "pod " + name() + " has non-empty .spec.schedulingGates"};
   }
+  if (intent.generation() != 0 && table.generation() != 0 && intent.generation() != table.generation()) {
+    return {fb::IntentOutcome::Refused, kConflict, "pod " + name() + " has changed since it was decided"};
+  }
   pod.node_name = text(intent.node());
   pod.node_changed = true;
   pod.nominated.clear();
@@ -225,8 +228,11 @@ EmbeddedAnswer EmbeddedStore::patch(Pod& pod, const fb::Intent& intent, std::vec
                               ? table.scheduled_condition()
                               : flatbuffers::GetRoot<fb::PodCondition>(pod.condition.data());
     if (!same(current, *wanted)) {
+      // A patch that keeps the status leaves the time of its last transition out.
+      const std::int64_t kept = current == nullptr ? 0 : current->transition_ms();
       pod.condition = condition_bytes(text(wanted->type()), text(wanted->status()), text(wanted->reason()),
-                                      text(wanted->message()));
+                                      text(wanted->message()),
+                                      wanted->transition_ms() != 0 ? wanted->transition_ms() : kept);
       differs = true;
     }
   }

@@ -39,6 +39,7 @@ constexpr std::array kFields = {
     Slot::offset,   // pinned_node
     Slot::offset,   // scheduled_condition
     Slot::offset,   // owners
+    Slot::scalar8,  // generation
 };
 
 template <class... Args>

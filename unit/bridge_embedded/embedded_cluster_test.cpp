@@ -21,6 +21,7 @@ struct PodSpec {
   std::string node{};
   std::int64_t deletion_ms = 0;
   bool gated = false;
+  std::int64_t generation = 0;
 };
 
 Message pod_message(const PodSpec& spec) {
@@ -39,6 +40,7 @@ Message pod_message(const PodSpec& spec) {
   pod.add_uid_text(uid_text);
   if (!spec.node.empty()) pod.add_node_name(node);
   pod.add_deletion_ms(spec.deletion_ms);
+  pod.add_generation(spec.generation);
   if (spec.gated) pod.add_scheduling_gates(gates);
   b.Finish(pod.Finish());
   return {Kind::pod, b};
@@ -59,6 +61,7 @@ struct IntentSpec {
   std::string uid{kUid};
   std::string node = "n1";
   std::uint64_t after = 0;
+  std::int64_t generation = 0;
   bool event = false;
   std::string condition_message{};  // PatchStatus: PodScheduled=False with this text
   std::string nominated{};          // PatchStatus: set when not empty
@@ -86,6 +89,7 @@ Message intent_message(const IntentSpec& spec) {
   intent.add_uid(&uid);
   intent.add_node(node);
   intent.add_after(spec.after);
+  intent.add_generation(spec.generation);
   if (spec.event || spec.kind == fb::IntentKind::Event) intent.add_event(event);
   if (!spec.condition_message.empty()) intent.add_condition(condition);
   if (!spec.nominated.empty()) {
@@ -210,6 +214,13 @@ TEST_F(Embedded, BindRefusesLeavingAndGatedPods) {
   const auto& gated = run({});
   EXPECT_EQ(gated.outcome(), fb::IntentOutcome::Refused);
   EXPECT_EQ(text(gated.message()), "pod web-0 has non-empty .spec.schedulingGates");
+}
+
+TEST_F(Embedded, BindRefusesAPodWhoseSpecHasChanged) {
+  begin();
+  cluster_.add_pod(pod_message({.generation = 3}));
+  EXPECT_EQ(run({.generation = 2}).outcome(), fb::IntentOutcome::Refused);
+  EXPECT_EQ(run({.generation = 3}).outcome(), fb::IntentOutcome::Done);
 }
 
 TEST_F(Embedded, ARecreatedPodArrivesAsGoneThenAdded) {

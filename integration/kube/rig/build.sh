@@ -79,7 +79,7 @@ find_go() {
 go=$(find_go) || missing 'Go 1.25 or newer is missing and could not be fetched: install it, or put it on PATH (ops/setup/install-deps.sh tries)'
 
 # Where the modules cannot be fetched, nothing can be built; that is the machine's lack, not a defect of ours.
-"$go" mod download >&2 || missing 'the Kubernetes modules cannot be downloaded: check network access and GOPROXY'
+"$go" list -deps k8s.io/kubernetes/cmd/kube-apiserver ./peer >/dev/null || missing 'the Kubernetes modules cannot be downloaded: check network access and GOPROXY'
 
 version=$("$go" list -m -f '{{.Version}}' k8s.io/kubernetes)
 [[ $version =~ ^v([0-9]+)\.([0-9]+)\. ]] || { say "go.mod: k8s.io/kubernetes has no release version: $version"; exit 1; }
