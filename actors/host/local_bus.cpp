@@ -61,9 +61,18 @@ void LocalBus::send(std::vector<Envelope> envelopes) {
 
 void LocalBus::deliver(Destination& to, std::vector<Envelope> envelopes) {
   if (to.take) return to.take(std::move(envelopes));
-  in_flight_.fetch_add(envelopes.size());
+  const std::size_t messages = envelopes.size();
+  in_flight_.fetch_add(messages);
   deliveries_.fetch_add(1);
-  if (to.mailbox->push(std::move(envelopes))) to.wake();
+  switch (to.mailbox->push(std::move(envelopes))) {
+    case Mailbox::Pushed::closed:
+      landed(messages);
+      break;
+    case Mailbox::Pushed::waits:
+      break;
+    case Mailbox::Pushed::wake:
+      to.wake();
+  }
 }
 
 void LocalBus::knock(ActorKind kind, std::uint32_t partition) {

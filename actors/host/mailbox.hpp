@@ -11,20 +11,23 @@
 
 namespace troupe {
 
-/// The actor is woken once per take, however much is pushed in between. Before `open` nobody is woken.
+/// The actor is woken once per take, however much is pushed in between. Before the first
+/// take nobody is woken.
 class Mailbox {
  public:
-  /// Adds `envelopes` in order. True: the actor must be woken.
-  bool push(std::vector<Envelope> envelopes) {
+  enum class Pushed { closed, waits, wake };  // wake: the actor must be woken
+
+  /// Adds `envelopes` in order.
+  Pushed push(std::vector<Envelope> envelopes) {
     const std::lock_guard lock(mutex_);
-    if (closed_) return false;
+    if (closed_) return Pushed::closed;
     if (items_.empty()) {
       std::swap(items_, envelopes);
     } else {
       items_.insert(items_.end(), std::make_move_iterator(envelopes.begin()),
                     std::make_move_iterator(envelopes.end()));
     }
-    return !std::exchange(woken_, true);
+    return std::exchange(woken_, true) ? Pushed::waits : Pushed::wake;
   }
   /// Asks for a call of the actor although nothing was pushed. True: it must be woken.
   bool knock() {

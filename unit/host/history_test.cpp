@@ -70,7 +70,7 @@ class History {
         break;
       case 2:
       case 3:
-        rig_->memory.step();
+        rig_->slow.step(1 + random_.below(4));
         break;
       case 4:
         rig_->time.at += static_cast<Millis>(random_.below(1200));
