@@ -53,6 +53,9 @@ struct HttpStreamHandler {
   std::function<void(std::string why, bool half_line)> ended;
 };
 
+/// `why` of a stream that the server closed in an orderly way, after its last whole line.
+inline constexpr std::string_view kClosedByServer = "closed by the server";
+
 class HttpClient {
  public:
   virtual ~HttpClient() = default;
@@ -67,6 +70,11 @@ class HttpClient {
   virtual void abort() = 0;
 };
 
+struct ClientCertificate {
+  std::string certificate_pem;  // followed by intermediates; empty: show none
+  std::string key_pem;
+};
+
 /// Where the API server is and who we are there. From a kubeconfig or the in-cluster account.
 struct ApiServer {
   std::string url;     // scheme, host and port, e.g. https://10.0.0.1:6443
@@ -75,6 +83,9 @@ struct ApiServer {
   std::string tls_server_name;  // empty: the host of `url`
   std::string client_certificate_pem;
   std::string client_key_pem;
+  /// Certificates that are renewed while the service runs: asked for each new connection. Empty: the two
+  /// above. Thread-safe.
+  std::function<Result<ClientCertificate>()> client_certificate;
   std::string proxy_url;
   std::string username;  // basic auth, seldom used
   std::string password;
