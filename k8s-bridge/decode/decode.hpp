@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -45,6 +46,7 @@ struct ObjectRef {
 struct RejectedObject {
   ObjectRef ref;
   Error error;
+  std::size_t offset = 0;  // of the field, in the text that was decoded
 };
 
 using DecodedObject = tl::expected<Message, RejectedObject>;
@@ -77,6 +79,12 @@ struct ListChunk {
   std::string continue_token;  // empty: the last page
 };
 
+/// Objects that say their kinds themselves: what `kubectl get -o json` prints, one object or a List.
+struct MixedList {
+  std::vector<DecodedObject> objects;
+  std::map<std::string, std::size_t> ignored;  // kinds that are not mirrored, and how many of each
+};
+
 /// Decodes the JSON of the API server. Keeps buffers: reuse one per thread; not thread-safe. Never throws.
 /// null counts as absent, unknown fields are ignored, of repeated fields the last counts. Errors (code
 /// invalid) name what, object, field path and remedy.
@@ -94,6 +102,8 @@ class Decoder {
   Result<WatchEvent> watch_event(fb::ObjectKind kind, std::string_view line);
   /// A PodList, NodeList, ... body. Error: the body itself is broken; ask again.
   Result<ListChunk> list_chunk(fb::ObjectKind kind, std::string_view body);
+  /// An object or a List of any kinds. Error: broken JSON, or a document that is no Kubernetes object.
+  tl::expected<MixedList, RejectedObject> mixed(std::string_view json);
   /// A Status body; fields that are missing or of another type stay empty.
   Result<ApiStatus> status(std::string_view body);
 

@@ -1,5 +1,6 @@
 #include "k8s-bridge/decode/decode.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -113,6 +114,7 @@ struct Decoder::Impl {
     RejectedObject out;
     out.ref.kind = kind;
     out.error = work.reader.take_error();
+    out.offset = offset();
     out.error.object = display_name(out.ref);
     return out;
   }
@@ -121,6 +123,32 @@ struct Decoder::Impl {
   void name_rejected(od::object object, RejectedObject& out) {
     read_ref(object, out.ref);
     out.error.object = display_name(out.ref);
+  }
+
+  // Where the reader was when it failed.
+  [[nodiscard]] std::size_t offset() const {
+    const char* const at = work.reader.position();
+    return at == nullptr ? 0 : std::min(size, static_cast<std::size_t>(at - buffer.get()));
+  }
+
+  // Names the rejected ones among the items of the loaded list. item_of(i): the place of objects[i] in it.
+  template <class ItemOf>
+  void name_rejected_items(std::vector<DecodedObject>& objects, ItemOf&& item_of) {
+    od::document document;
+    od::object root;
+    od::array items;
+    if (!open(ref_parser, document, root) || root["items"].get_array().get(items)) return;
+    std::size_t item_index = 0;
+    std::size_t i = 0;
+    for (auto item : items) {
+      if (i == objects.size()) return;
+      if (item_of(i) != item_index++) continue;
+      od::object object;
+      if (!objects[i] && item.get_object().get(object) == simdjson::SUCCESS) {
+        name_rejected(object, objects[i].error());
+      }
+      ++i;
+    }
   }
 
   static Error too_large(fb::ObjectKind kind) {
@@ -348,20 +376,105 @@ Result<ListChunk> Decoder::list_chunk(fb::ObjectKind kind, std::string_view body
   if (!ok) return fail(d.broken_text(what()));
   if (!has_items) return fail({ErrorCode::invalid, "no items in it", what(), "items", "ask again"});
 
-  if (any_rejected && d.open(d.ref_parser, document, root)) {
-    od::array items;
-    std::size_t index = 0;
-    if (root["items"].get_array().get(items) == simdjson::SUCCESS) {
-      for (auto item : items) {
-        if (index == out.objects.size()) break;
-        DecodedObject& decoded = out.objects[index++];
-        od::object object;
-        if (!decoded && item.get_object().get(object) == simdjson::SUCCESS) {
-          d.name_rejected(object, decoded.error());
-        }
-      }
-    }
+  if (any_rejected) d.name_rejected_items(out.objects, [](std::size_t i) { return i; });
+  return out;
+}
+
+namespace {
+
+// kind and apiVersion of an object, which is then read from its start.
+bool read_kind(Reader& r, od::object& object, std::string_view& kind, std::string_view& api_version) {
+  if (object["kind"].get_string().get(kind) != simdjson::SUCCESS) kind = {};
+  if (object["apiVersion"].get_string().get(api_version) != simdjson::SUCCESS) api_version = {};
+  if (const auto e = object.reset().error()) return r.broken(e);
+  return true;
+}
+
+std::string_view group(std::string_view api_version) {
+  const std::size_t slash = api_version.find('/');
+  return slash == std::string_view::npos ? std::string_view{} : api_version.substr(0, slash);
+}
+
+// The mirrored kind of that name and API group, if there is one.
+const KindEntry* find_kind(std::string_view name, std::string_view api_version) {
+  for (const KindEntry& k : kKinds) {
+    if (k.info.name != name) continue;
+    if (api_version.empty() || group(k.info.api_version) == group(api_version)) return &k;
   }
+  return nullptr;
+}
+
+}  // namespace
+
+tl::expected<MixedList, RejectedObject> Decoder::mixed(std::string_view json) {
+  Impl& d = *impl_;
+  Reader& r = d.work.reader;
+  MixedList out;
+  std::vector<std::size_t> item_of;  // of each object, its place in the list
+  bool any_rejected = false;
+  const auto failed = [&](std::string object) {
+    RejectedObject rejected = d.rejected(fb::ObjectKind::Pod);
+    rejected.error.object = std::move(object);
+    return tl::unexpected(std::move(rejected));
+  };
+  r.begin();
+  if (!d.load(json)) return tl::unexpected(d.too_large_object(fb::ObjectKind::Pod));
+  od::document document;
+  od::object root;
+  std::string_view kind;
+  std::string_view api_version;
+  if (!d.open(d.parser, document, root) || !read_kind(r, root, kind, api_version)) return failed({});
+  if (kind.empty()) {
+    r.wrong(Path{nullptr, "kind"}, "missing", "this is no Kubernetes object; each one says its kind");
+    return failed({});
+  }
+
+  const auto take = [&](od::object& object, std::string_view of_kind, std::string_view of_version,
+                        std::size_t item) {
+    const KindEntry* const known = find_kind(of_kind, of_version);
+    if (known == nullptr) {
+      ++out.ignored[std::string(of_kind)];
+      return true;
+    }
+    Message message;
+    if (known->decode(d.work, object, message)) {
+      out.objects.emplace_back(std::move(message));
+    } else {
+      if (r.is_broken()) return false;
+      any_rejected = true;
+      out.objects.emplace_back(tl::unexpected(d.rejected(known->info.kind)));
+    }
+    item_of.push_back(item);
+    return true;
+  };
+  if (!kind.ends_with("List")) {
+    if (!take(root, kind, api_version, 0)) return failed({});
+    if (any_rejected && d.open(d.ref_parser, document, root)) d.name_rejected(root, out.objects[0].error());
+    return out;
+  }
+
+  // A PodList and its like need not name the kind of their items again.
+  const std::string_view item_kind = kind.substr(0, kind.size() - 4);
+  const auto take_items = [&](od::value value, const Path& at) {
+    out = {};
+    item_of.clear();
+    return r.array(std::move(value), at, [&](od::value item, const Path& here) {
+      r.begin();
+      od::object object;
+      if (item.get_object().get(object) != simdjson::SUCCESS) return r.wrong(here, "expected an object");
+      std::string_view own_kind = item_kind;
+      std::string_view own_version = api_version;
+      if (own_kind.empty() && !read_kind(r, object, own_kind, own_version)) return false;
+      if (own_kind.empty())
+        return r.wrong(Path{&here, "kind"}, "missing", "each item of a List says its kind");
+      return take(object, own_kind, own_version, static_cast<std::size_t>(here.index));
+    });
+  };
+  const bool ok = r.fields(root, Path{}, [&](std::string_view key, od::value value, const Path& at) {
+    return key != "items" || take_items(std::move(value), at);
+  });
+  if (!ok) return failed(std::string(kind));
+  if (any_rejected) d.name_rejected_items(out.objects, [&](std::size_t i) { return item_of[i]; });
   return out;
 }
 

@@ -11,9 +11,9 @@ bool read_taints(Workspace& w, od::value v, const Path& at) {
   return r.array(std::move(v), at, [&](od::value element, const Path& here) {
     TaintView taint;
     const auto field = [&](std::string_view key, od::value value, const Path& there) {
-      if (key == "key") return r.text(std::move(value), there, taint.key);
-      if (key == "value") return r.text(std::move(value), there, taint.value);
-      if (key == "effect") {
+      if (is(key, "key")) return r.text(std::move(value), there, taint.key);
+      if (is(key, "value")) return r.text(std::move(value), there, taint.value);
+      if (is(key, "effect")) {
         if (!read_effect(r, std::move(value), there, taint.effect)) return false;
         return taint.effect != fb::TaintEffect::Any || r.wrong(there, "missing");
       }
@@ -32,8 +32,8 @@ bool read_images(Workspace& w, od::value v, const Path& at) {
   return r.array(std::move(v), at, [&](od::value element, const Path& here) {
     NodeImageView image;
     const auto field = [&](std::string_view key, od::value value, const Path& there) {
-      if (key == "sizeBytes") return r.integer(std::move(value), there, image.size_bytes);
-      if (key != "names") return true;
+      if (is(key, "sizeBytes")) return r.integer(std::move(value), there, image.size_bytes);
+      if (!is(key, "names")) return true;
       image.names.begin = static_cast<std::uint32_t>(w.node.image_names.size());
       if (!r.texts(std::move(value), there, w.node.image_names)) return false;
       image.names.end = static_cast<std::uint32_t>(w.node.image_names.size());
@@ -51,8 +51,8 @@ bool read_conditions(Workspace& w, od::value v, const Path& at) {
   return r.array(std::move(v), at, [&](od::value element, const Path& here) {
     NodeConditionView& c = w.node.conditions.emplace_back();
     return r.object(std::move(element), here, [&](std::string_view key, od::value value, const Path& there) {
-      if (key == "type") return r.text(std::move(value), there, c.type);
-      if (key == "status") return r.text(std::move(value), there, c.status);
+      if (is(key, "type")) return r.text(std::move(value), there, c.type);
+      if (is(key, "status")) return r.text(std::move(value), there, c.status);
       return true;
     });
   });
@@ -71,21 +71,21 @@ bool decode_node(Workspace& w, od::object& object, Message& out) {
   ResourceTable::List capacity;
 
   const auto spec_field = [&](std::string_view key, od::value value, const Path& at) {
-    if (key == "unschedulable") return r.boolean(std::move(value), at, node.unschedulable);
-    if (key == "taints") return read_taints(w, std::move(value), at);
+    if (is(key, "unschedulable")) return r.boolean(std::move(value), at, node.unschedulable);
+    if (is(key, "taints")) return read_taints(w, std::move(value), at);
     return true;
   };
   const auto status_field = [&](std::string_view key, od::value value, const Path& at) {
-    if (key == "allocatable") return r.room(std::move(value), at, table, allocatable);
-    if (key == "capacity") return r.room(std::move(value), at, table, capacity);
-    if (key == "images") return read_images(w, std::move(value), at);
-    if (key == "conditions") return read_conditions(w, std::move(value), at);
+    if (is(key, "allocatable")) return r.room(std::move(value), at, table, allocatable);
+    if (is(key, "capacity")) return r.room(std::move(value), at, table, capacity);
+    if (is(key, "images")) return read_images(w, std::move(value), at);
+    if (is(key, "conditions")) return read_conditions(w, std::move(value), at);
     return true;
   };
   const bool ok = r.fields(object, Path{}, [&](std::string_view key, od::value value, const Path& at) {
-    if (key == "metadata") return read_metadata(r, std::move(value), at, w.metadata);
-    if (key == "spec") return r.object(std::move(value), at, spec_field);
-    if (key == "status") return r.object(std::move(value), at, status_field);
+    if (is(key, "metadata")) return read_metadata(r, std::move(value), at, w.metadata);
+    if (is(key, "spec")) return r.object(std::move(value), at, spec_field);
+    if (is(key, "status")) return r.object(std::move(value), at, status_field);
     return true;
   });
   if (!ok || !check_metadata(r, w.metadata)) return false;
@@ -108,7 +108,7 @@ bool decode_node(Workspace& w, od::object& object, Message& out) {
 bool decode_namespace(Workspace& w, od::object& object, Message& out) {
   w.metadata.clear();
   const bool ok = w.reader.fields(object, Path{}, [&](std::string_view key, od::value value, const Path& at) {
-    return key != "metadata" || read_metadata(w.reader, std::move(value), at, w.metadata);
+    return !is(key, "metadata") || read_metadata(w.reader, std::move(value), at, w.metadata);
   });
   if (!ok || !check_metadata(w.reader, w.metadata)) return false;
   flatbuffers::FlatBufferBuilder& b = w.builder;
@@ -131,10 +131,10 @@ bool decode_priority_class(Workspace& w, od::object& object, Message& out) {
   bool global_default = false;
   std::string_view policy;
   const bool ok = r.fields(object, Path{}, [&](std::string_view key, od::value value, const Path& at) {
-    if (key == "metadata") return read_metadata(r, std::move(value), at, w.metadata);
-    if (key == "value") return r.integer32(std::move(value), at, priority);
-    if (key == "globalDefault") return r.boolean(std::move(value), at, global_default);
-    if (key == "preemptionPolicy") return r.text(std::move(value), at, policy);
+    if (is(key, "metadata")) return read_metadata(r, std::move(value), at, w.metadata);
+    if (is(key, "value")) return r.integer32(std::move(value), at, priority);
+    if (is(key, "globalDefault")) return r.boolean(std::move(value), at, global_default);
+    if (is(key, "preemptionPolicy")) return r.text(std::move(value), at, policy);
     return true;
   });
   if (!ok || !check_metadata(r, w.metadata)) return false;

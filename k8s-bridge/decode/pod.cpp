@@ -61,12 +61,12 @@ bool read_requirements(Workspace& w, od::value v, const Path& at, bool of_field,
     RequirementView requirement;
     bool has_operator = false;
     const auto field = [&](std::string_view key, od::value value, const Path& there) {
-      if (key == "key") return r.text(std::move(value), there, requirement.key);
-      if (key == "operator") {
+      if (is(key, "key")) return r.text(std::move(value), there, requirement.key);
+      if (is(key, "operator")) {
         has_operator = true;
         return read_operator(r, std::move(value), there, requirement.op);
       }
-      if (key == "values") {
+      if (is(key, "values")) {
         requirement.values.begin = static_cast<std::uint32_t>(spec.values.size());
         if (!r.texts(std::move(value), there, spec.values)) return false;
         requirement.values.end = static_cast<std::uint32_t>(spec.values.size());
@@ -84,9 +84,9 @@ bool read_requirements(Workspace& w, od::value v, const Path& at, bool of_field,
 
 bool read_term(Workspace& w, od::value v, const Path& at, TermView& out) {
   return w.reader.object(std::move(v), at, [&](std::string_view key, od::value value, const Path& here) {
-    if (key == "matchExpressions")
+    if (is(key, "matchExpressions"))
       return read_requirements(w, std::move(value), here, false, out.expressions);
-    if (key == "matchFields") return read_requirements(w, std::move(value), here, true, out.fields);
+    if (is(key, "matchFields")) return read_requirements(w, std::move(value), here, true, out.fields);
     return true;
   });
 }
@@ -98,7 +98,7 @@ bool read_required(Workspace& w, od::value v, const Path& at) {
   if (const auto e = v.type().get(type)) return w.reader.broken(e);
   spec.has_required = type != od::json_type::null;
   return w.reader.object(std::move(v), at, [&](std::string_view key, od::value value, const Path& here) {
-    if (key != "nodeSelectorTerms") return true;
+    if (!is(key, "nodeSelectorTerms")) return true;
     spec.required.clear();
     return w.reader.array(std::move(value), here, [&](od::value element, const Path& there) {
       TermView term;
@@ -115,8 +115,8 @@ bool read_preferred(Workspace& w, od::value v, const Path& at) {
   return w.reader.array(std::move(v), at, [&](od::value element, const Path& here) {
     PreferredTermView preferred;
     const auto field = [&](std::string_view key, od::value value, const Path& there) {
-      if (key == "weight") return w.reader.integer32(std::move(value), there, preferred.weight);
-      if (key == "preference") return read_term(w, std::move(value), there, preferred.term);
+      if (is(key, "weight")) return w.reader.integer32(std::move(value), there, preferred.weight);
+      if (is(key, "preference")) return read_term(w, std::move(value), there, preferred.term);
       return true;
     };
     if (!w.reader.object(std::move(element), here, field)) return false;
@@ -127,13 +127,13 @@ bool read_preferred(Workspace& w, od::value v, const Path& at) {
 
 bool read_affinity(Workspace& w, od::value v, const Path& at) {
   return w.reader.object(std::move(v), at, [&](std::string_view key, od::value value, const Path& here) {
-    if (key != "nodeAffinity") return true;
+    if (!is(key, "nodeAffinity")) return true;
     return w.reader.object(std::move(value), here,
                            [&](std::string_view rule, od::value rule_value, const Path& there) {
-                             if (rule == "requiredDuringSchedulingIgnoredDuringExecution") {
+                             if (is(rule, "requiredDuringSchedulingIgnoredDuringExecution")) {
                                return read_required(w, std::move(rule_value), there);
                              }
-                             if (rule == "preferredDuringSchedulingIgnoredDuringExecution") {
+                             if (is(rule, "preferredDuringSchedulingIgnoredDuringExecution")) {
                                return read_preferred(w, std::move(rule_value), there);
                              }
                              return true;
@@ -149,10 +149,10 @@ bool read_tolerations(Workspace& w, od::value v, const Path& at) {
     TolerationView toleration;
     std::string_view op;
     const auto field = [&](std::string_view key, od::value value, const Path& there) {
-      if (key == "key") return r.text(std::move(value), there, toleration.key);
-      if (key == "operator") return r.text(std::move(value), there, op);
-      if (key == "value") return r.text(std::move(value), there, toleration.value);
-      if (key == "effect") return read_effect(r, std::move(value), there, toleration.effect);
+      if (is(key, "key")) return r.text(std::move(value), there, toleration.key);
+      if (is(key, "operator")) return r.text(std::move(value), there, op);
+      if (is(key, "value")) return r.text(std::move(value), there, toleration.value);
+      if (is(key, "effect")) return read_effect(r, std::move(value), there, toleration.effect);
       return true;
     };
     if (!r.object(std::move(element), here, field)) return false;
@@ -173,12 +173,12 @@ bool read_ports(Workspace& w, od::value v, const Path& at, bool init, std::size_
   return r.array(std::move(v), at, [&](od::value element, const Path& here) {
     HostPortView port;
     const auto field = [&](std::string_view key, od::value value, const Path& there) {
-      if (key == "hostPort") {
+      if (is(key, "hostPort")) {
         if (!r.integer32(std::move(value), there, port.port)) return false;
         return (port.port >= 0 && port.port <= 65535) || r.wrong(there, "must be between 1 and 65535");
       }
-      if (key == "hostIP") return r.text(std::move(value), there, port.ip);
-      if (key == "protocol") return r.text(std::move(value), there, port.protocol);
+      if (is(key, "hostIP")) return r.text(std::move(value), there, port.ip);
+      if (is(key, "protocol")) return r.text(std::move(value), there, port.protocol);
       return true;
     };
     if (!r.object(std::move(element), here, field)) return false;
@@ -190,7 +190,7 @@ bool read_ports(Workspace& w, od::value v, const Path& at, bool init, std::size_
 // resources: {requests: {...}}
 bool read_requests(Workspace& w, od::value v, const Path& at, ResourceTable::List& out) {
   return w.reader.object(std::move(v), at, [&](std::string_view key, od::value value, const Path& here) {
-    return key != "requests" || w.reader.requests(std::move(value), here, w.requests.table, out);
+    return !is(key, "requests") || w.reader.requests(std::move(value), here, w.requests.table, out);
   });
 }
 
@@ -210,11 +210,11 @@ bool read_containers(Workspace& w, od::value v, const Path& at, bool init) {
     container.init = init;
     std::string_view image;
     const auto field = [&](std::string_view key, od::value value, const Path& there) {
-      if (key == "name") return r.text(std::move(value), there, container.name);
-      if (key == "image") return r.text(std::move(value), there, image);
-      if (key == "resources") return read_requests(w, std::move(value), there, container.requests);
-      if (key == "ports") return read_ports(w, std::move(value), there, init, index);
-      if (key == "restartPolicy" && init) {
+      if (is(key, "name")) return r.text(std::move(value), there, container.name);
+      if (is(key, "image")) return r.text(std::move(value), there, image);
+      if (is(key, "resources")) return read_requests(w, std::move(value), there, container.requests);
+      if (is(key, "ports")) return read_ports(w, std::move(value), there, init, index);
+      if (is(key, "restartPolicy") && init) {
         std::string_view policy;
         if (!r.text(std::move(value), there, policy)) return false;
         container.sidecar = policy == "Always";
@@ -234,7 +234,7 @@ bool read_gates(Workspace& w, od::value v, const Path& at) {
     std::string_view& gate = w.pod.scheduling_gates.emplace_back();
     return w.reader.object(std::move(element), here,
                            [&](std::string_view key, od::value value, const Path& there) {
-                             return key != "name" || w.reader.text(std::move(value), there, gate);
+                             return !is(key, "name") || w.reader.text(std::move(value), there, gate);
                            });
   });
 }
@@ -243,18 +243,18 @@ bool read_spec(Workspace& w, od::value v, const Path& at) {
   Reader& r = w.reader;
   PodFields& pod = w.pod;
   return r.object(std::move(v), at, [&](std::string_view key, od::value value, const Path& here) {
-    if (key == "containers") return read_containers(w, std::move(value), here, false);
-    if (key == "initContainers") return read_containers(w, std::move(value), here, true);
-    if (key == "nodeName") return r.text(std::move(value), here, pod.node_name);
-    if (key == "schedulerName") return r.text(std::move(value), here, pod.scheduler_name);
-    if (key == "priority") return r.integer32(std::move(value), here, pod.priority);
-    if (key == "tolerations") return read_tolerations(w, std::move(value), here);
-    if (key == "nodeSelector") return r.pairs(std::move(value), here, pod.spec.node_selector);
-    if (key == "affinity") return read_affinity(w, std::move(value), here);
-    if (key == "overhead") return r.requests(std::move(value), here, w.requests.table, w.requests.overhead);
-    if (key == "resources") return read_requests(w, std::move(value), here, w.requests.pod_level);
-    if (key == "schedulingGates") return read_gates(w, std::move(value), here);
-    if (key == "preemptionPolicy") {
+    if (is(key, "containers")) return read_containers(w, std::move(value), here, false);
+    if (is(key, "initContainers")) return read_containers(w, std::move(value), here, true);
+    if (is(key, "nodeName")) return r.text(std::move(value), here, pod.node_name);
+    if (is(key, "schedulerName")) return r.text(std::move(value), here, pod.scheduler_name);
+    if (is(key, "priority")) return r.integer32(std::move(value), here, pod.priority);
+    if (is(key, "tolerations")) return read_tolerations(w, std::move(value), here);
+    if (is(key, "nodeSelector")) return r.pairs(std::move(value), here, pod.spec.node_selector);
+    if (is(key, "affinity")) return read_affinity(w, std::move(value), here);
+    if (is(key, "overhead")) return r.requests(std::move(value), here, w.requests.table, w.requests.overhead);
+    if (is(key, "resources")) return read_requests(w, std::move(value), here, w.requests.pod_level);
+    if (is(key, "schedulingGates")) return read_gates(w, std::move(value), here);
+    if (is(key, "preemptionPolicy")) {
       std::string_view policy;
       if (!r.text(std::move(value), here, policy)) return false;
       pod.preemption_never = policy == "Never";
@@ -270,11 +270,11 @@ bool read_conditions(Workspace& w, od::value v, const Path& at) {
   return r.array(std::move(v), at, [&](od::value element, const Path& here) {
     ConditionView c;
     const auto field = [&](std::string_view key, od::value value, const Path& there) {
-      if (key == "type") return r.text(std::move(value), there, c.type);
-      if (key == "status") return r.text(std::move(value), there, c.status);
-      if (key == "reason") return r.text(std::move(value), there, c.reason);
-      if (key == "message") return r.text(std::move(value), there, c.message);
-      if (key == "lastTransitionTime") return r.time(std::move(value), there, c.transition_ms);
+      if (is(key, "type")) return r.text(std::move(value), there, c.type);
+      if (is(key, "status")) return r.text(std::move(value), there, c.status);
+      if (is(key, "reason")) return r.text(std::move(value), there, c.reason);
+      if (is(key, "message")) return r.text(std::move(value), there, c.message);
+      if (is(key, "lastTransitionTime")) return r.time(std::move(value), there, c.transition_ms);
       return true;
     };
     if (!r.object(std::move(element), here, field)) return false;
@@ -292,8 +292,8 @@ bool read_container_statuses(Workspace& w, od::value v, const Path& at) {
   return r.array(std::move(v), at, [&](od::value element, const Path& here) {
     ContainerStatusFields status;
     const auto field = [&](std::string_view key, od::value value, const Path& there) {
-      if (key == "name") return r.text(std::move(value), there, status.name);
-      if (key == "resources") {
+      if (is(key, "name")) return r.text(std::move(value), there, status.name);
+      if (is(key, "resources")) {
         od::json_type type{};
         if (const auto e = value.type().get(type)) return r.broken(e);
         ResourceTable::List list = w.requests.table.begin_list();
@@ -303,7 +303,7 @@ bool read_container_statuses(Workspace& w, od::value v, const Path& at) {
         status.actual.present = list.present;
         return ok;
       }
-      if (key == "allocatedResources") {
+      if (is(key, "allocatedResources")) {
         return r.requests(std::move(value), there, w.requests.table, status.allocated);
       }
       return true;
@@ -318,11 +318,11 @@ bool read_status(Workspace& w, od::value v, const Path& at) {
   Reader& r = w.reader;
   PodFields& pod = w.pod;
   return r.object(std::move(v), at, [&](std::string_view key, od::value value, const Path& here) {
-    if (key == "phase") return r.text(std::move(value), here, pod.phase);
-    if (key == "startTime") return r.time(std::move(value), here, pod.start_ms);
-    if (key == "nominatedNodeName") return r.text(std::move(value), here, pod.nominated_node_name);
-    if (key == "conditions") return read_conditions(w, std::move(value), here);
-    if (key == "containerStatuses" || key == "initContainerStatuses") {
+    if (is(key, "phase")) return r.text(std::move(value), here, pod.phase);
+    if (is(key, "startTime")) return r.time(std::move(value), here, pod.start_ms);
+    if (is(key, "nominatedNodeName")) return r.text(std::move(value), here, pod.nominated_node_name);
+    if (is(key, "conditions")) return read_conditions(w, std::move(value), here);
+    if (is(key, "containerStatuses") || is(key, "initContainerStatuses")) {
       return read_container_statuses(w, std::move(value), here);
     }
     return true;
@@ -411,9 +411,9 @@ bool decode_pod(Workspace& w, od::object& object, Message& out) {
   w.owned_texts.clear();
   const bool ok =
       w.reader.fields(object, Path{}, [&](std::string_view key, od::value value, const Path& here) {
-        if (key == "metadata") return read_metadata(w.reader, std::move(value), here, w.metadata);
-        if (key == "spec") return read_spec(w, std::move(value), here);
-        if (key == "status") return read_status(w, std::move(value), here);
+        if (is(key, "metadata")) return read_metadata(w.reader, std::move(value), here, w.metadata);
+        if (is(key, "spec")) return read_spec(w, std::move(value), here);
+        if (is(key, "status")) return read_status(w, std::move(value), here);
         return true;
       });
   if (!ok || !check_metadata(w.reader, w.metadata)) return false;

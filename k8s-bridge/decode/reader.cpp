@@ -86,6 +86,7 @@ std::string Path::text() const {
 
 void Reader::begin() {
   broken_ = false;
+  position_ = nullptr;
   error_ = {};
   entries_ = 0;
   text_bytes_ = 0;
@@ -246,7 +247,7 @@ bool Reader::resources(od::value v, const Path& at, bool of_node, ResourceTable&
   return object(std::move(v), at, [&](std::string_view key, od::value value, const Path& here) {
     Quantity q;
     if (!quantity(std::move(value), here, q)) return false;
-    const std::string_view counted = of_node && key == "pods" ? key : counted_resource(key);
+    const std::string_view counted = of_node && is(key, "pods") ? key : counted_resource(key);
     if (counted.empty()) return true;
     if (q.negative()) {
       if (!of_node) return wrong(here, "must not be negative");
@@ -325,25 +326,25 @@ void MetadataFields::clear() {
 bool read_metadata(Reader& r, od::value v, const Path& at, MetadataFields& out) {
   out.clear();
   return r.object(std::move(v), at, [&](std::string_view key, od::value value, const Path& here) {
-    if (key == "name") return r.text(std::move(value), here, out.name);
-    if (key == "namespace") return r.text(std::move(value), here, out.name_space);
-    if (key == "uid") return r.text(std::move(value), here, out.uid);
-    if (key == "resourceVersion") return r.text(std::move(value), here, out.resource_version);
-    if (key == "generation") return r.integer(std::move(value), here, out.generation);
-    if (key == "creationTimestamp") return r.time(std::move(value), here, out.creation_ms);
-    if (key == "deletionTimestamp") return r.time(std::move(value), here, out.deletion_ms);
-    if (key == "labels") return r.pairs(std::move(value), here, out.labels);
-    if (key == "annotations") return r.pairs(std::move(value), here, out.annotations, true);
-    if (key == "ownerReferences") {
+    if (is(key, "name")) return r.text(std::move(value), here, out.name);
+    if (is(key, "namespace")) return r.text(std::move(value), here, out.name_space);
+    if (is(key, "uid")) return r.text(std::move(value), here, out.uid);
+    if (is(key, "resourceVersion")) return r.text(std::move(value), here, out.resource_version);
+    if (is(key, "generation")) return r.integer(std::move(value), here, out.generation);
+    if (is(key, "creationTimestamp")) return r.time(std::move(value), here, out.creation_ms);
+    if (is(key, "deletionTimestamp")) return r.time(std::move(value), here, out.deletion_ms);
+    if (is(key, "labels")) return r.pairs(std::move(value), here, out.labels);
+    if (is(key, "annotations")) return r.pairs(std::move(value), here, out.annotations, true);
+    if (is(key, "ownerReferences")) {
       out.owners.clear();
       return r.array(std::move(value), here, [&](od::value element, const Path& owner_at) {
         OwnerView& owner = out.owners.emplace_back();
         return r.object(std::move(element), owner_at,
                         [&](std::string_view owner_key, od::value owner_value, const Path& there) {
-                          if (owner_key == "kind") return r.text(std::move(owner_value), there, owner.kind);
-                          if (owner_key == "name") return r.text(std::move(owner_value), there, owner.name);
-                          if (owner_key == "uid") return r.text(std::move(owner_value), there, owner.uid);
-                          if (owner_key == "controller") {
+                          if (is(owner_key, "kind")) return r.text(std::move(owner_value), there, owner.kind);
+                          if (is(owner_key, "name")) return r.text(std::move(owner_value), there, owner.name);
+                          if (is(owner_key, "uid")) return r.text(std::move(owner_value), there, owner.uid);
+                          if (is(owner_key, "controller")) {
                             return r.boolean(std::move(owner_value), there, owner.controller);
                           }
                           return true;

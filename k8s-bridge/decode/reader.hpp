@@ -6,6 +6,7 @@
 #include <simdjson.h>
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,12 @@
 namespace troupe::decode {
 
 namespace od = simdjson::ondemand;
+
+/// key == literal, with a comparison of constant length: it is made some hundred times per object.
+template <std::size_t N>
+bool is(std::string_view key, const char (&literal)[N]) {
+  return key.size() == N - 1 && std::memcmp(key.data(), literal, N - 1) == 0;
+}
 
 /// Where in an object the reader is: a list on the call stack, written out only for an error.
 struct Path {
@@ -42,6 +49,8 @@ class Reader {
   [[nodiscard]] bool is_broken() const { return broken_; }
   /// The failure, without `object`.
   [[nodiscard]] Error take_error() { return std::move(error_); }
+  /// The field or element read last: where the failure is, in the JSON text.
+  [[nodiscard]] const char* position() const { return position_; }
 
   /// Both return false, for `return wrong(...)`.
   bool wrong(const Path& at, std::string what, std::string remedy = {});
@@ -64,6 +73,7 @@ class Reader {
       od::field field;
       if (const auto e = std::move(item).get(field)) return broken(e);
       std::string_view key;
+      position_ = field.key().raw();
       if (!read_key(field, key)) return false;
       const Path here{&at, key};
       if (++entries_ > kMostEntries) return too_many(at);
@@ -84,6 +94,7 @@ class Reader {
     for (auto item : a) {
       od::value element;
       if (const auto e = std::move(item).get(element)) return broken(e);
+      position_ = element.raw_json_token().data();
       const Path here{&at, {}, index++};
       if (++entries_ > kMostEntries) return too_many(at);
       if (!f(std::move(element), here)) return false;
@@ -109,6 +120,7 @@ class Reader {
 
  private:
   bool broken_ = false;
+  const char* position_ = nullptr;
   Error error_;
   std::size_t entries_ = 0;
   std::size_t text_bytes_ = 0;
