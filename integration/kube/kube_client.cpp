@@ -76,6 +76,7 @@ KubeAnswer KubeClient::request(const std::string& method, const std::string& pat
   curl_easy_setopt(curl_, CURLOPT_WRITEDATA, &answer.body);
   curl_easy_setopt(curl_, CURLOPT_HEADERFUNCTION, add_header);
   curl_easy_setopt(curl_, CURLOPT_HEADERDATA, &answer.headers);
+  curl_easy_setopt(curl_, CURLOPT_FORBID_REUSE, fresh_ ? 1L : 0L);
   if (!verify_) {
     curl_easy_setopt(curl_, CURLOPT_SSL_VERIFYPEER, 0L);
     curl_easy_setopt(curl_, CURLOPT_SSL_VERIFYHOST, 0L);
@@ -95,14 +96,14 @@ KubeAnswer KubeClient::request(const std::string& method, const std::string& pat
   curl_easy_setopt(curl_, CURLOPT_HTTPHEADER, headers);
   const auto code = curl_easy_perform(curl_);
   curl_slist_free_all(headers);
-  if (code != CURLE_OK) {
-    answer.status = 0;
-    answer.body = curl_easy_strerror(code);
-    return answer;
-  }
   long status = 0;
   curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status);
-  answer.status = static_cast<int>(status);
+  answer.head_status = static_cast<int>(status);
+  if (code != CURLE_OK) {
+    answer.error = curl_easy_strerror(code);
+    return answer;
+  }
+  answer.status = answer.head_status;
   return answer;
 }
 
@@ -110,7 +111,7 @@ Json KubeClient::expect_success(const std::string& method, const std::string& pa
                                 const std::string& content_type) {
   const auto answer = request(method, path, body, content_type);
   if (answer.status < 200 || answer.status > 299) {
-    throw std::runtime_error(method + " " + path + ": " + std::to_string(answer.status) + " " +
+    throw std::runtime_error(method + " " + path + ": " + std::to_string(answer.status) + " " + answer.error +
                              answer.body.substr(0, 2000));
   }
   return answer.json();
@@ -139,7 +140,8 @@ void KubeClient::remove(const std::string& path, int grace_seconds) {
                         {"propagationPolicy", "Background"}};
   const auto answer = request("DELETE", path, options.dump());
   if (answer.status != 404 && (answer.status < 200 || answer.status > 299)) {
-    throw std::runtime_error("DELETE " + path + ": " + std::to_string(answer.status) + " " + answer.body);
+    throw std::runtime_error("DELETE " + path + ": " + std::to_string(answer.status) + " " + answer.error +
+                             answer.body);
   }
 }
 

@@ -26,8 +26,10 @@ struct KubeAccess {
 std::string kubeconfig_text(const KubeAccess& access);
 
 struct KubeAnswer {
-  int status = 0;  // 0: no answer, `body` says why
-  std::string body;
+  int status = 0;       // 0: no whole answer
+  int head_status = 0;  // the status line's, even when the rest has not arrived: a watch under way
+  std::string error;    // why
+  std::string body;     // what has arrived of it
   std::map<std::string, std::string> headers;  // names in lower case
   [[nodiscard]] Json json() const;             // a null value when the body is no JSON
 };
@@ -53,6 +55,8 @@ class KubeClient {
   /// Deletes with this grace period in seconds; an absent object is fine.
   void remove(const std::string& path, int grace_seconds = 0);
 
+  /// A connection of its own for every request: libcurl repeats a request when a kept one turns out dead.
+  void use_fresh_connections() { fresh_ = true; }
   /// For servers that sign their own certificate, such as the health port of kube-scheduler.
   void accept_any_certificate() { verify_ = false; }
 
@@ -65,6 +69,7 @@ class KubeClient {
   KubeAccess access_;
   void* curl_;
   bool verify_ = true;
+  bool fresh_ = false;
 };
 
 }  // namespace troupe::rig

@@ -67,10 +67,10 @@ Json Playground::create_node(const std::string& name, const NodeShape& shape) {
 }
 
 Json Playground::create_pod(const std::string& name, const PodShape& shape) {
-  return create_pod(pod_object(space_, name, shape));
+  return create_pod_object(pod_object(space_, name, shape));
 }
 
-Json Playground::create_pod(const Json& pod) {
+Json Playground::create_pod_object(const Json& pod) {
   return rig_.admin().create(pod_path(space_), pod);
 }
 

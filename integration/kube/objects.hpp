@@ -52,7 +52,7 @@ class Playground {
   Json create_node(const std::string& name, const NodeShape& shape = {});
   [[nodiscard]] std::string node_name(const std::string& name) const { return space_ + "-" + name; }
   Json create_pod(const std::string& name, const PodShape& shape = {});
-  Json create_pod(const Json& pod);
+  Json create_pod_object(const Json& pod);
   /// <prefix>0, <prefix>1, ...
   void create_nodes(const std::string& prefix, int count, const NodeShape& shape = {});
   void create_pods(const std::string& prefix, int count, const PodShape& shape = {});

@@ -75,6 +75,7 @@ Process::Process(const ProcessOptions& options) : log_(options.log) {
   if (pid_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(127);  // the parent died before the line above
+    ::signal(SIGPIPE, SIG_DFL);               // an ignored signal would stay ignored
     const int in = ::open("/dev/null", O_RDONLY);
     ::dup2(in, STDIN_FILENO);
     ::dup2(out, STDOUT_FILENO);
