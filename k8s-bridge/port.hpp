@@ -27,6 +27,9 @@ class ClusterSink {
   virtual void settled(std::vector<Message> results) = 0;
   /// An object that cannot be understood: a warning event has been queued; for metrics and logs.
   virtual void rejected(const Error& error) = 0;
+  /// Something fails and is tried again: a list is refused, the API server cannot be reached. For logs; told
+  /// once until it changes.
+  virtual void trouble(const Error& error) { (void)error; }
   /// The role (active by Lease) was gained or lost. A port without election says `true` once, at start.
   virtual void active(bool active) = 0;
 };

@@ -89,6 +89,7 @@ ReflectorLogic::ReflectorLogic(fb::ObjectKind kind, ReflectOptions options)
 
 NextRequest ReflectorLogic::start() {
   want_recent_ = true;
+  ++starts_;
   return list({});
 }
 
@@ -106,6 +107,7 @@ NextRequest ReflectorLogic::page(const ListChunk& chunk, std::int64_t /*now_ms*/
   mirror_.end_list(out.changes);
   std::erase_if(reported_, [&](const auto& entry) { return entry.second.round != round_; });
   version_ = chunk.resource_version;
+  out.starts = starts_;
   out.consistent = asked_.resource_version.empty();
   out.relisted = std::exchange(listed_once_, true);
   if (out.consistent) want_recent_ = false;

@@ -46,6 +46,7 @@ struct Reflected {
   std::vector<RejectedObject> rejected;  // each once until it changes
   bool consistent = false;               // a list of the most recent state is complete with these changes
   bool relisted = false;                 // a list other than the first one is complete
+  std::uint64_t starts = 0;              // how often `start` was called before that list was asked for
 };
 
 struct ReflectOptions {
@@ -99,6 +100,7 @@ class ReflectorLogic {
   Mirror mirror_;
   std::string version_;  // the last one known; empty: none
   NextRequest asked_;
+  std::uint64_t starts_ = 0;
   bool want_recent_ = true;  // a list of the most recent state is owed
   bool listed_once_ = false;
   bool whole_ = false;  // pages expired under our hands: ask for the next list in one piece
