@@ -11,10 +11,10 @@ namespace {
 /// The definitions of spec 5.6 in 128-bit integers and IEEE doubles.
 std::int64_t least_by_definition(std::int64_t used, std::int64_t capacity) {
   if (used > capacity) return 0;
-  return static_cast<std::int64_t>(static_cast<Wide>(capacity - used) * 100 / capacity);
+  return static_cast<std::int64_t>(static_cast<WideInteger>(capacity - used) * 100 / capacity);
 }
 std::int64_t most_by_definition(std::int64_t used, std::int64_t capacity) {
-  return static_cast<std::int64_t>(static_cast<Wide>(std::min(used, capacity)) * 100 / capacity);
+  return static_cast<std::int64_t>(static_cast<WideInteger>(std::min(used, capacity)) * 100 / capacity);
 }
 std::int64_t balanced_by_definition(std::int64_t ua, std::int64_t ca, std::int64_t ub, std::int64_t cb) {
   if (ca == 0 || cb == 0) return 100;
@@ -81,7 +81,7 @@ TEST(Arithmetic, PercentEqualsItsDefinitionAtTheBoundaries) {
   for (const std::int64_t capacity : capacities) {
     if (capacity <= 0) continue;
     for (std::int64_t share = 0; share <= 100; ++share) {
-      const auto at = static_cast<std::int64_t>(static_cast<Wide>(capacity) * share / 100);
+      const auto at = static_cast<std::int64_t>(static_cast<WideInteger>(capacity) * share / 100);
       for (const int offset : {-1, 0, 1}) {
         const std::int64_t used = at + offset;
         if (used < 0) continue;

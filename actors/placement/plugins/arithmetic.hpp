@@ -19,7 +19,7 @@ inline constexpr std::int64_t kMaxNodeScore = 100;
 /// one by at least 1/2^46, the spacing of doubles below 128, so rounding never lifts it to that integer.
 inline constexpr std::int64_t kNarrow = std::int64_t{1} << 46;
 
-__extension__ using Wide = __int128;
+__extension__ using WideInteger = __int128;
 
 /// The double with the value `v`, for 0 <= v < 2^52: the bits of 2^52 + v, less 2^52.
 constexpr double narrow_double(std::int64_t v) {
@@ -43,7 +43,7 @@ constexpr bool fits(std::int64_t request, std::int64_t allocatable, std::int64_t
 
 /// floor(part * 100 / capacity), 0 <= part <= capacity, capacity > 0.
 constexpr std::int64_t percent_wide(std::int64_t part, std::int64_t capacity) {
-  return static_cast<std::int64_t>(static_cast<Wide>(part) * kMaxNodeScore / capacity);
+  return static_cast<std::int64_t>(static_cast<WideInteger>(part) * kMaxNodeScore / capacity);
 }
 
 /// Likewise, capacity < kNarrow; a capacity of 0 (with part 0) gives 0.
