@@ -3,13 +3,13 @@
 
 #include <atomic>
 #include <deque>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "actors/host/guarded.hpp"
 #include "actors/host/partition.hpp"
 
 namespace troupe {
@@ -77,19 +77,6 @@ struct Partition::Counters {
   Counter enqueued;
   DurationCounter turn_time;
 };
-
-/// Runs `handler`; the text of what it throws.
-template <class Handler>
-std::optional<std::string> guarded(const Handler& handler) {
-  try {
-    handler();
-  } catch (const std::exception& e) {
-    return e.what();
-  } catch (...) {
-    return "an exception that is no std::exception";
-  }
-  return std::nullopt;
-}
 
 /// Runs one turn's handler. What it asks for stays in turn_, after mark_; after a throw nothing of it does,
 /// and the exception's text is returned.

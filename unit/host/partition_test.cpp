@@ -53,8 +53,10 @@ TEST(Partition, KeepsTheOrderOfASender) {
   rig.settle();
   rig.process({Rig::to("a", "add 1")});
   rig.process({Rig::to("a", "tell second")});
-  rig.memory.step();  // both sets go
+  rig.slow.step(1);
+  EXPECT_THAT(rig.sent, ElementsAre("t<a=1"));
   rig.process({Rig::to("a", "tell third")});
+  EXPECT_THAT(rig.sent, ElementsAre("t<a=1"));
   rig.settle();
   EXPECT_THAT(rig.take_sent(), ElementsAre("t<a=1", "0<second", "0<third"));
 }
@@ -67,7 +69,7 @@ TEST(Partition, OneBatchIsOneWriteSetAndOneRelease) {
   for (int i = 0; i < 100; ++i)
     batch.push_back(Rig::to(numbered("n", static_cast<std::uint64_t>(i)), "add 1"));
   rig.process(std::move(batch));
-  EXPECT_EQ(rig.memory.queued(), 1U);
+  EXPECT_EQ(rig.slow.queued(), 1U);
   rig.settle();
   EXPECT_EQ(rig.sends, 1U);
   EXPECT_EQ(rig.take_sent().size(), 100U);
@@ -186,10 +188,10 @@ TEST(Partition, AWriteErrorReleasesNothingEverAgain) {
   rig.settle();
   rig.memory.fail_next({ErrorCode::no_space, "write failed", {}, {}, {}});
   rig.process({Rig::to("a", "add 1")});
-  rig.memory.step();
+  rig.slow.step();
   ASSERT_EQ(rig.failures.size(), 1U);
   rig.process({Rig::to("b", "get"), Rig::to("b", "add 1")});
-  rig.memory.step();
+  rig.slow.step();
   EXPECT_THAT(rig.take_sent(), IsEmpty());
   EXPECT_EQ(rig.partition->stats().unauthorized, 2U);
 }

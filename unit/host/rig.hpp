@@ -1,7 +1,8 @@
 // A partition of Tally instances over the in-memory store, on one thread, with a clock that tests move.
 #pragma once
 
-#include <algorithm>
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,17 +25,50 @@ class ManualClock final : public Clock {
 
 inline const Address kPlacement{ActorKind::placement, 0, "0"};
 
+/// Hands write sets to the in-memory store a few at a time, as a store does whose groups form while others
+/// are being written.
+class SlowStore final : public Store {
+ public:
+  explicit SlowStore(MemoryStore& inner) : inner_(inner) {}
+
+  void commit(WriteSet set) override { waiting_.push_back(std::move(set)); }
+  Result<void> scan(Family family, std::string_view prefix,
+                    const std::function<bool(std::string_view, std::string_view)>& visit) override {
+    return inner_.scan(family, prefix, visit);
+  }
+  Result<std::string> get(Family family, std::string_view key) override { return inner_.get(family, key); }
+  [[nodiscard]] StoreStats stats() const override { return inner_.stats(); }
+  void close() override {
+    step();
+    inner_.close();
+  }
+
+  /// One group commit of at most `sets`. Returns how many were released.
+  std::size_t step(std::size_t sets = SIZE_MAX) {
+    for (; sets > 0 && !waiting_.empty(); --sets) {
+      inner_.commit(std::move(waiting_.front()));
+      waiting_.pop_front();
+    }
+    return inner_.step();
+  }
+  [[nodiscard]] std::size_t queued() const { return waiting_.size() + inner_.queued(); }
+
+ private:
+  MemoryStore& inner_;
+  std::deque<WriteSet> waiting_;
+};
+
 /// One process: a store on `disk`, one partition restored from it. Destroying it is a crash.
 class Rig final : public HostServices {
  public:
-  explicit Rig(std::shared_ptr<MemoryDisk> disk = std::make_shared<MemoryDisk>(),
-               MemoryStore::Mode mode = MemoryStore::Mode::stepped)
+  explicit Rig(std::shared_ptr<MemoryDisk> disk = std::make_shared<MemoryDisk>())
       : memory({[this](std::vector<Envelope> envelopes) { send(std::move(envelopes)); },
                 [this](const Error& error) {
                   failures.push_back(error);
                   rights.fail();
                 }},
-               mode, std::move(disk)) {
+               MemoryStore::Mode::stepped, std::move(disk)),
+        slow(memory) {
     OwnerGroup group = owner_group<Tally>(1, [](std::uint32_t) { return std::make_unique<Tally::Shared>(); });
     std::vector<OwnerGroup> groups;
     groups.push_back(std::move(group));
@@ -51,7 +85,7 @@ class Rig final : public HostServices {
     }
     ++sends;
   }
-  Store& store() override { return memory; }
+  Store& store() override { return slow; }
   [[nodiscard]] const Authority& authority() const override { return rights; }
   [[nodiscard]] const Clock& clock() const override { return time; }
   void report(const HostEvent& event) override {
@@ -78,11 +112,11 @@ class Rig final : public HostServices {
     std::size_t woken = 0;
     do {
       woken = wakes;
-      while (memory.step() > 0) {
+      while (slow.step() > 0) {
       }
       if (wakes > 0) process();
       wakes -= woken;
-    } while (wakes > 0 || (memory.queued() > 0 && !memory.failed() && !stalled));
+    } while (wakes > 0 || (slow.queued() > 0 && !memory.failed()));
   }
   std::vector<std::string> take_sent() { return std::exchange(sent, {}); }
   /// Messages of one kind, in the order in which they left.
@@ -102,8 +136,8 @@ class Rig final : public HostServices {
   std::vector<std::string> events;  // "TYPE KEY: TEXT"
   std::size_t sends = 0;
   std::size_t wakes = 0;
-  bool stalled = false;
   MemoryStore memory;
+  SlowStore slow;
   std::unique_ptr<Partition> partition;
 };
 
