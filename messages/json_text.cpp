@@ -1,36 +1,9 @@
 #include "messages/json_text.hpp"
 
+#include "messages/utf8.hpp"
+
 namespace troupe {
-namespace {
-
-// Length of the UTF-8 sequence at the start of `s`, or 0 when there is none that is valid.
-std::size_t sequence_length(std::string_view s) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
-  const unsigned char lead = byte(0);
-  std::size_t length = 0;
-  unsigned char low = 0x80;
-  unsigned char high = 0xBF;
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead <= 0xDF) {
-    length = 2;
-  } else if (lead >= 0xE0 && lead <= 0xEF) {
-    length = 3;
-    if (lead == 0xE0) low = 0xA0;   // overlong
-    if (lead == 0xED) high = 0x9F;  // surrogates
-  } else if (lead >= 0xF0 && lead <= 0xF4) {
-    length = 4;
-    if (lead == 0xF0) low = 0x90;   // overlong
-    if (lead == 0xF4) high = 0x8F;  // beyond U+10FFFF
-  }
-  if (length == 0 || s.size() < length) return 0;
-  if (byte(1) < low || byte(1) > high) return 0;
-  for (std::size_t i = 2; i < length; ++i) {
-    if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
-  }
-  return length;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 void append_json_string(std::string& out, std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
@@ -45,7 +18,7 @@ void append_json_string(std::string& out, std::string_view text) {
       continue;
     }
     if (byte >= 0x80) {
-      if (const std::size_t length = sequence_length(text.substr(i)); length != 0) {
+      if (const std::size_t length = utf8_sequence_length(text.substr(i)); length != 0) {
         i += length;
         continue;
       }

@@ -47,6 +47,7 @@ struct RejectedObject {
   ObjectRef ref;
   Error error;
   std::size_t offset = 0;  // of the field, in the text that was decoded
+  bool broken = false;     // the text is no JSON
 };
 
 using DecodedObject = tl::expected<Message, RejectedObject>;

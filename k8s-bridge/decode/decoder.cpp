@@ -115,6 +115,7 @@ struct Decoder::Impl {
     out.ref.kind = kind;
     out.error = work.reader.take_error();
     out.offset = offset();
+    out.broken = work.reader.is_broken();
     out.error.object = display_name(out.ref);
     return out;
   }
