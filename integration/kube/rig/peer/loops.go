@@ -85,7 +85,8 @@ func runBindLoop(ctx context.Context, client *kubernetes.Clientset, o options, n
 }
 
 // observe counts what a watch of the namespace shows: pods that become bound and pods that get a Scheduled
-// event. It prints {"ready":true} once both watches run, and the result when both counts are reached.
+// event. It prints {"ready":true} once both watches run, and the result when both counts are reached, or when no
+// event has come for o.idle although all pods are bound: a scheduler may drop events.
 func observe(ctx context.Context, client *kubernetes.Clientset, o options) error {
 	pods, podsVersion, err := currentPods(ctx, client, o)
 	if err != nil {
@@ -102,9 +103,15 @@ func observe(ctx context.Context, client *kubernetes.Clientset, o options) error
 		return client.EventsV1().Events(o.namespace).Watch(ctx, options)
 	})
 	bound, announced := span{}, span{}
+	silence := time.NewTicker(time.Second)
+	defer silence.Stop()
 	printLine(map[string]any{"ready": true, "already_bound": len(pods)})
 	for bound.count < o.count || announced.count < o.events {
+		if o.idle > 0 && bound.count >= o.count && time.Since(later(bound, announced)) > o.idle {
+			break
+		}
 		select {
+		case <-silence.C:
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %d of %d pods bound, %d of %d with a Scheduled event", ctx.Err(), bound.count, o.count, announced.count, o.events)
 		case item, ok := <-podWatch:

@@ -30,6 +30,7 @@ type options struct {
 	maxPods    string
 	scheduler  string
 	events     int
+	idle       time.Duration
 	timeout    time.Duration
 }
 
@@ -60,6 +61,7 @@ func main() {
 	flags.StringVar(&o.maxPods, "max-pods", "110", "pods that a node takes")
 	flags.StringVar(&o.scheduler, "scheduler", "default-scheduler", "schedulerName of the pods; reportingController of the events")
 	flags.IntVar(&o.events, "events", 0, "observe: pods with a Scheduled event to wait for")
+	flags.DurationVar(&o.idle, "idle", 0, "observe: end after so long without a new event once all pods are bound; 0: never")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "longest run")
 	_ = flags.Parse(os.Args[2:])
 
