@@ -19,6 +19,7 @@ void FollowerEngine::begin() {
 
 void FollowerEngine::process(std::span<Envelope> batch) {
   begin();
+  if (!started_) start();
   messages_.add(batch.size());
   const std::uint64_t armed = timers_.armed();
   while (std::optional<TimerQueue::Item> item = timers_.take_due(turn_.now(), armed)) {
@@ -26,6 +27,18 @@ void FollowerEngine::process(std::span<Envelope> batch) {
   }
   for (const Envelope& envelope : batch) take(envelope);
   release();
+}
+
+void FollowerEngine::start() {
+  started_ = true;
+  turn_.set_sender({});
+  const auto error = guarded([&] { follower_->start(turn_); });
+  count_turn();
+  if (!error) return;
+  turn_.rollback({});
+  throws_.add();
+  services_.report({HostEvent::Type::threw, {}, turn_.self(), *error});
+  broken_ = *error;
 }
 
 void FollowerEngine::take(const Envelope& envelope) {

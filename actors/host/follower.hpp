@@ -3,6 +3,7 @@
 // facts. Pure.
 //
 //   struct Placement {
+//     void start(FollowerTurn& turn);      // once, before everything else: asks for what it follows
 //     void on(const Message& message, FollowerTurn& turn);
 //     bool wants_cycle() const;            // there is something to decide
 //     void cycle(FollowerTurn& turn);      // a bounded piece of it
@@ -30,6 +31,7 @@ namespace troupe {
 
 template <class F>
 concept Follower = requires(F follower, const F& seen, const Message& message, FollowerTurn& turn) {
+  follower.start(turn);
   follower.on(message, turn);
   follower.cycle(turn);
   { seen.wants_cycle() } -> std::convertible_to<bool>;
@@ -39,6 +41,7 @@ concept Follower = requires(F follower, const F& seen, const Message& message, F
 class HostedFollower {
  public:
   virtual ~HostedFollower() = default;
+  virtual void start(FollowerTurn& turn) = 0;
   virtual void on(const Message& message, FollowerTurn& turn) = 0;
   virtual void cycle(FollowerTurn& turn) = 0;
   [[nodiscard]] virtual bool wants_cycle() const = 0;
@@ -48,6 +51,7 @@ template <Follower F>
 class HostedFollowerOf final : public HostedFollower {
  public:
   explicit HostedFollowerOf(std::unique_ptr<F> follower) : follower_(std::move(follower)) {}
+  void start(FollowerTurn& turn) override { follower_->start(turn); }
   void on(const Message& message, FollowerTurn& turn) override { follower_->on(message, turn); }
   void cycle(FollowerTurn& turn) override { follower_->cycle(turn); }
   [[nodiscard]] bool wants_cycle() const override { return follower_->wants_cycle(); }
@@ -65,7 +69,8 @@ class FollowerEngine {
   FollowerEngine(std::unique_ptr<HostedFollower> follower, Address self, std::uint64_t seed,
                  HostServices& services);
 
-  /// Due timers, then `batch`, in order; what they send leaves together.
+  /// Due timers, then `batch`, in order; what they send leaves together. The first call starts the follower;
+  /// if that throws, it is broken.
   void process(std::span<Envelope> batch);
   [[nodiscard]] bool wants_cycle() const { return !broken_ && follower_->wants_cycle(); }
   /// One cycle; what it sends leaves at once.
@@ -80,6 +85,7 @@ class FollowerEngine {
 
  private:
   void begin();
+  void start();
   void take(const Envelope& envelope);
   void release();
   void count_turn();
@@ -89,6 +95,7 @@ class FollowerEngine {
   Random random_;
   FollowerTurn turn_;
   TimerQueue timers_;
+  bool started_ = false;
   int cycle_throws_ = 0;
   std::optional<std::string> broken_;
   std::int64_t turn_began_ = 0;  // nanoseconds

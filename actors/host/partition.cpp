@@ -77,6 +77,7 @@ Partition::Partition(std::unique_ptr<HostedOwner> owner, std::uint32_t partition
       epoch_(epoch),
       services_(services),
       random_(seed ^ (first_intent(self_.kind, partition) + epoch)),
+      next_intent_(first_intent(self_.kind, partition)),
       turn_(self_, 0, 0, random_, epoch, next_intent_),
       stream_(self_, epoch),
       outbox_(std::make_shared<Outbox>(services, self_, epoch)),
@@ -98,7 +99,7 @@ Result<void> Partition::prepare() {
   const Result<std::uint64_t> used =
       stored_number(services_.store(), meta_key("intents", self_.kind, self_.partition));
   if (!used) return fail(used.error());
-  next_intent_ = std::max(*used, first_intent(self_.kind, self_.partition));
+  next_intent_ = std::max(next_intent_, *used);
   StoreReader reader(services_.store());
   try {
     owner_->restore_partition(self_.partition, reader);

@@ -48,8 +48,9 @@ class Partition {
   /// The epoch after the last one that is durable in `store`.
   static Result<std::uint64_t> next_epoch(Store& store, ActorKind kind, std::uint32_t partition);
 
-  // Activation: prepare, then every stored entry of this partition family by family, then activate. Nothing
-  // leaves before the new epoch is durable. An error means that the store cannot be read.
+  // Activation: prepare, then every stored entry of this partition family by family, then activate; on a
+  // store that is empty, activate alone. Nothing leaves before the new epoch is durable. An error means that
+  // the store cannot be read.
   Result<void> prepare();
   void restore_entry(Family family, std::string_view instance, std::string_view key, std::string_view value);
   void activate();
@@ -127,7 +128,7 @@ class Partition {
   std::uint64_t epoch_;
   HostServices& services_;
   Random random_;
-  std::uint64_t next_intent_ = 0;
+  std::uint64_t next_intent_;
   std::uint64_t intents_reserved_ = 0;  // ids below this are known to be used, durably
   Turn turn_;
   Turn::Mark mark_;  // where the turn in hand begins

@@ -19,6 +19,11 @@ const Address kOwner{ActorKind::node, 3, {}};
 /// Collects texts and tells an owner of all of them in the next cycle; "boom" throws, "later N" comes back.
 class Collector {
  public:
+  explicit Collector(bool bad_start = false) : bad_start_(bad_start) {}
+  void start(FollowerTurn& turn) {
+    turn.send(kOwner, text_message("hello"));
+    if (bad_start_) throw std::runtime_error("cannot start");
+  }
   void on(const Message& message, FollowerTurn& turn) {
     const std::string text(message.bytes().view());
     if (text.starts_with("later ")) return turn.after(std::stoll(text.substr(6)), text_message("due"));
@@ -36,6 +41,7 @@ class Collector {
 
  private:
   std::string collected_;
+  bool bad_start_;
   bool broken_ = false;
 };
 
@@ -45,6 +51,10 @@ Envelope to_follower(std::string_view text) {
 
 class FollowerEngineTest : public testing::Test {
  protected:
+  void SetUp() override {
+    process({});
+    EXPECT_THAT(rig_.take_sent(), ElementsAre("<hello"));
+  }
   void process(std::vector<Envelope> batch) { engine_.process(batch); }
 
   Rig rig_;
@@ -69,7 +79,7 @@ TEST_F(FollowerEngineTest, QuarantinesAMessageThatThrows) {
   EXPECT_EQ(engine_.quarantined()[0].to, kPlacement);
   EXPECT_EQ(engine_.quarantined()[0].error, "boom");
   EXPECT_EQ(engine_.stats().throws, 1U);
-  EXPECT_EQ(engine_.stats().turns, 3U);
+  EXPECT_EQ(engine_.stats().turns, 4U);
 }
 
 TEST_F(FollowerEngineTest, TimersComeBack) {
@@ -95,6 +105,15 @@ TEST_F(FollowerEngineTest, CyclesThatKeepThrowingBreakIt) {
   EXPECT_EQ(engine_.broken(), "broken");
   EXPECT_TRUE(rig_.take_sent().empty());
   EXPECT_THAT(rig_.events, testing::Each(HasSubstr("broken")));
+}
+
+TEST(FollowerEngine, IsBrokenWhenItCannotStart) {
+  Rig rig;
+  FollowerEngine engine(std::make_unique<HostedFollowerOf<Collector>>(std::make_unique<Collector>(true)),
+                        kPlacement, 1, rig);
+  engine.process({});
+  EXPECT_EQ(engine.broken(), "cannot start");
+  EXPECT_TRUE(rig.sent.empty());
 }
 
 }  // namespace

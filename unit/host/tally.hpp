@@ -163,7 +163,8 @@ class Tally {
     number_ += n;
     present_ = true;
     turn.put(Family::ledger, key_ + "/n", encode_u64(number_));
-    turn.reply(text_message(numbered(key_ + "=", number_)));
+    const bool timer = turn.sender() == turn.self();
+    if (!timer) turn.reply(text_message(numbered(key_ + "=", number_)));
     flatbuffers::FlatBufferBuilder b;
     build(b);
     turn.delta(b);
