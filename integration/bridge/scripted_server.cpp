@@ -114,6 +114,12 @@ bool ServedConnection::wait_for_peer() {
   return false;
 }
 
+bool ServedConnection::peer_is_there() const {
+  if (!open() || stopping_) return false;
+  char byte = 0;
+  return ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
+}
+
 void ServedConnection::tunnel(int port) {
   const int out = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};

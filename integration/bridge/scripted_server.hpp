@@ -45,6 +45,8 @@ class ServedConnection {
   void reset();
   /// Returns when the peer has closed or reset the connection, or the server stops. True: it was a reset.
   bool wait_for_peer();
+  /// False when the peer has closed or the server stops. Reads nothing.
+  [[nodiscard]] bool peer_is_there() const;
   /// Answers nothing more itself: copies bytes to and from 127.0.0.1:port until one side closes.
   void tunnel(int port);
   /// Blocks until the server stops or the peer has gone.
