@@ -42,6 +42,8 @@ class Database {
   /// look at the schema version.
   static Result<std::unique_ptr<Database>> open(const StoreOptions& options,
                                                 const std::shared_ptr<rocksdb::Env>& env);
+  /// Closes; after a write or a background job has failed, only stops the database and keeps its memory and
+  /// its lock until the process ends.
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
@@ -66,6 +68,7 @@ class Database {
 
  private:
   Database() = default;
+  void abandon();
 
   std::string path_;
   std::shared_ptr<rocksdb::Env> env_;  // outlives db_
@@ -74,6 +77,7 @@ class Database {
   rocksdb::ColumnFamilyHandle* unused_default_ = nullptr;
   std::unique_ptr<rocksdb::WriteBatch> batch_;
   std::size_t pending_operations_ = 0;
+  bool failed_ = false;
 };
 
 }  // namespace troupe

@@ -15,8 +15,8 @@ namespace troupe {
 
 /// For tests only. The defaults are what open_store uses.
 struct StoreTestKnobs {
-  std::shared_ptr<rocksdb::Env> env;  // null: the machine's
-  bool skip_sync = false;             // releases without a sync: shows that the crash tests notice
+  std::shared_ptr<rocksdb::Env> env = nullptr;  // null: the machine's
+  bool skip_sync = false;                       // releases without a sync: shows that the crash tests notice
   std::uint32_t schema_version = kStoreSchemaVersion;
   std::span<const MigrationStep> migrations = migration_steps();
 };

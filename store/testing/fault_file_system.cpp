@@ -63,7 +63,6 @@ IOStatus powered_off() {
 class FaultFileSystem::Disk : public rocksdb::FileSystemWrapper {
  public:
   Disk() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
-  ~Disk() override { forget_kept_files(); }
   const char* Name() const override { return "FaultFileSystem"; }
 
   // What a file holds, and how much of it a crash keeps.
@@ -223,6 +222,29 @@ class FaultFileSystem::Disk : public rocksdb::FileSystemWrapper {
     return IOStatus::OK();
   }
 
+  // A store that failed keeps its lock until the process ends; a disk without power holds none.
+  IOStatus LockFile(const std::string& name, const IOOptions& options, rocksdb::FileLock** out,
+                    IODebugContext* debug) override {
+    const std::lock_guard lock(mutex_);
+    if (off_) return powered_off();
+    IOStatus status = target()->LockFile(name, options, out, debug);
+    if (status.ok()) locks_.insert(*out);
+    return status;
+  }
+  IOStatus UnlockFile(rocksdb::FileLock* file_lock, const IOOptions& options,
+                      IODebugContext* debug) override {
+    const std::lock_guard lock(mutex_);
+    return locks_.erase(file_lock) > 0 ? target()->UnlockFile(file_lock, options, debug) : IOStatus::OK();
+  }
+
+  void take_away() {
+    const std::lock_guard lock(mutex_);
+    off_ = true;
+    release_locks();
+    forget_kept_files();
+    changed_.notify_all();
+  }
+
   void crash(Unsynced unsynced, std::uint64_t seed) {
     const std::lock_guard lock(mutex_);
     power_off(unsynced, seed);
@@ -335,9 +357,16 @@ class FaultFileSystem::Disk : public rocksdb::FileSystemWrapper {
     while (!kept_.empty()) forget(std::string(*kept_.begin()));
   }
 
+  void release_locks() {
+    for (rocksdb::FileLock* file_lock : locks_)
+      target()->UnlockFile(file_lock, {}, nullptr).PermitUncheckedError();
+    locks_.clear();
+  }
+
   void power_off(Unsynced unsynced, std::uint64_t seed) {
     if (off_) return;
     off_ = true;
+    release_locks();
     std::mt19937_64 random(seed);
     const auto below = [&](std::uint64_t bound) { return random() % bound; };
     for (const auto& [name, inode] : inodes_) {
@@ -403,12 +432,15 @@ class FaultFileSystem::Disk : public rocksdb::FileSystemWrapper {
   std::map<std::string, std::shared_ptr<Inode>> inodes_;  // by where they are; of files created here
   std::map<std::string, std::vector<Change>> changes_;    // by directory: since its last sync, in order
   std::set<std::string> kept_;
+  std::set<rocksdb::FileLock*> locks_;
   std::uint64_t kept_names_ = 0;
 };
 
 FaultFileSystem::FaultFileSystem()
     : disk_(std::make_shared<Disk>()), env_(std::make_shared<DiskEnv>(disk_)) {}
-FaultFileSystem::~FaultFileSystem() = default;
+FaultFileSystem::~FaultFileSystem() {
+  disk_->take_away();
+}
 
 std::shared_ptr<rocksdb::Env> FaultFileSystem::env() const {
   return env_;

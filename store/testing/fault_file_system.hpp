@@ -22,6 +22,7 @@ namespace troupe {
 class FaultFileSystem {
  public:
   FaultFileSystem();
+  /// Takes the disk away from a store that has not closed: frees its lock on the directory.
   ~FaultFileSystem();
   FaultFileSystem(const FaultFileSystem&) = delete;
   FaultFileSystem& operator=(const FaultFileSystem&) = delete;

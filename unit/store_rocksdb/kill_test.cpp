@@ -14,7 +14,7 @@ TEST(RocksdbKill, WhatAKilledProcessReleasedIsThere) {
   const TempDir dir;
   std::mt19937_64 random(7);
   std::uint64_t stored = 0;
-  for (int round = 0; round < 8; ++round) {
+  for (int round = 0; round < 5; ++round) {
     Child child({"--write", dir.db()});
     // The child reports as it goes; it is killed in the middle of whatever it does when enough has come.
     const std::size_t enough = 1 + random() % 30000;

@@ -3,6 +3,9 @@
 //   --write <path>        commits numbered sets from the stored prefix on and prints the number of each when
 //   it
 //                         is released, until it is killed
+//   --fill <path>         commits numbered sets until that fails; prints the error's code number and text,
+//   and how
+//                         many were released
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -54,6 +57,21 @@ int write_until_killed(const std::string& path) {
   }
 }
 
+int write_until_it_fails(const std::string& path) {
+  Listener listener;
+  const std::unique_ptr<Store> store = must_open(path, listener);
+  std::size_t sent = 0;
+  while (listener.failures().empty()) {
+    for (int i = 0; i < 50; ++i) store->commit(numbered_set(sent++));
+    if (!listener.wait(sent)) return 1;
+  }
+  store->close();
+  const Error error = listener.failures().front();
+  std::printf("released %zu\nfailed %d %s\n", listener.released().size(), static_cast<int>(error.code),
+              error.text().c_str());
+  return 0;
+}
+
 }  // namespace
 }  // namespace troupe
 
@@ -64,6 +82,7 @@ int main(int argc, char** argv) {
     return troupe::open_once(argv[2]);
   }
   if (mode == "--write") return troupe::write_until_killed(argv[2]);
+  if (mode == "--fill") return troupe::write_until_it_fails(argv[2]);
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }
