@@ -26,6 +26,10 @@ if(TROUPE_SANITIZE)
   target_link_options(troupe_flags INTERFACE -fsanitize=${TROUPE_SANITIZE})
 endif()
 
+if(TROUPE_FUZZ)
+  target_compile_options(troupe_flags INTERFACE -fsanitize=fuzzer-no-link)  # what is run tells the fuzzer where it went
+endif()
+
 find_program(TROUPE_LLD ld.lld)
 if(TROUPE_LLD)
   add_link_options(-fuse-ld=lld)

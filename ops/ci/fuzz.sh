@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the fuzzers and runs each for FUZZ_SECONDS (60) from its corpus, unit/fuzz/corpus/<name>. What they find is
+# Builds the fuzzers and runs each for FUZZ_SECONDS (60) from its corpus, integration/fuzz/corpus/<name>. What they find is
 # left in build/fuzz/findings and fails the run; inputs that reach more are left in build/fuzz/corpus/<name>.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -17,7 +17,7 @@ mkdir -p build/fuzz/findings
 for fuzzer in "${fuzzers[@]}"; do
   name=${fuzzer##*/fuzz_}
   grown=build/fuzz/corpus/$name
-  kept=unit/fuzz/corpus/$name
+  kept=integration/fuzz/corpus/$name
   mkdir -p "$grown"
   corpus=("$grown")
   [[ ! -d $kept ]] || corpus+=("$kept")
