@@ -25,9 +25,10 @@ class EntryVector {
     builder_.Finish(fb::CreateLedgerDelta(builder_, self.partition, epoch, sequence, entries));
     return done(Kind::ledger_delta);
   }
-  Message copy(const Address& self, std::uint64_t epoch, std::uint64_t sequence, bool last) {
+  Message copy(const Address& self, std::uint64_t epoch, std::uint64_t sequence, bool last,
+               std::uint32_t chunk) {
     const auto entries = builder_.CreateVector(entries_);
-    builder_.Finish(fb::CreateLedgerCopy(builder_, self.partition, epoch, sequence, entries, last));
+    builder_.Finish(fb::CreateLedgerCopy(builder_, self.partition, epoch, sequence, entries, last, chunk));
     return done(Kind::ledger_copy);
   }
 
@@ -91,11 +92,12 @@ void DeltaStream::head(std::vector<Envelope>& out) {
 
 void DeltaStream::copy(const Address& reader, const std::function<void(CopySink&)>& describe,
                        std::vector<Envelope>& out) {
+  std::uint32_t chunk = 0;
   ChunkSink sink([&](EntryVector& entries) {
-    out.push_back({self_, reader, entries.copy(self_, epoch_, sequence_, false)});
+    out.push_back({self_, reader, entries.copy(self_, epoch_, sequence_, false, chunk++)});
   });
   describe(sink);
-  out.push_back({self_, reader, sink.entries.copy(self_, epoch_, sequence_, true)});
+  out.push_back({self_, reader, sink.entries.copy(self_, epoch_, sequence_, true, chunk)});
 }
 
 }  // namespace troupe

@@ -32,8 +32,8 @@ class Random {
   }
   /// Uniform in [0, bound); bound > 0.
   std::uint64_t below(std::uint64_t bound) {
-    __extension__ typedef unsigned __int128 Wide;
-    return static_cast<std::uint64_t>((Wide{next()} * bound) >> 64U);
+    __extension__ typedef unsigned __int128 Product;
+    return static_cast<std::uint64_t>((Product{next()} * bound) >> 64U);
   }
 
  private:

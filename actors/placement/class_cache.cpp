@@ -363,21 +363,19 @@ ClassState& ClassCache::current(ClassId cls, ProfileId profile) {
   const bool returns_soon = s.used_at != 0 && !pass_is_cheaper(head - s.used_at);
   s.used_at = head;
   ScoreTree* tree = tree_of(s);
-  if (tree != nullptr) {
-    if (log.covers(s.tree_seen) && !pass_is_cheaper(head - s.tree_seen)) {
-      catch_up(s, *tree, s.tree_seen);
-    } else {
-      full_pass(s, *tree);
-    }
+  if (tree != nullptr && log.covers(s.tree_seen) && !pass_is_cheaper(head - s.tree_seen)) {
+    catch_up(s, *tree, s.tree_seen);
+    s.tree_missed = 0;
   } else {
-    // Scores are kept for classes whose pods come often enough that catching up is cheaper than a pass.
-    if (returns_soon) {
+    // Scores are kept for classes whose pods come often enough that catching up is cheaper than a pass; the
+    // others are computed anew, each time in the same memory.
+    if (s.tree != nullptr && ++s.tree_missed == 3) s.tree = nullptr;
+    if (s.tree == nullptr && returns_soon) {
       s.tree = std::make_unique<ScoreTree>();
-      tree = s.tree.get();
-    } else {
-      scratch_owner_ = &s;
-      tree = &scratch_;
+      s.tree_missed = 0;
     }
+    if (s.tree == nullptr) scratch_owner_ = &s;
+    tree = tree_of(s);
     full_pass(s, *tree);
     recount(s);
     evict(s);

@@ -53,6 +53,7 @@ struct ClassState {
   // From the accounts.
   std::unique_ptr<ScoreTree> tree;  // null: not kept between uses
   std::uint64_t tree_seen = 0;      // position in the account log
+  std::uint8_t tree_missed = 0;     // uses in a row that needed a full pass all the same
   std::uint64_t used_at = 0;        // position in the account log at the last use
   std::size_t bytes = 0;            // as counted in the cache
   ClassState* older = nullptr;      // neighbours in the order of use
@@ -89,6 +90,9 @@ class ClassCache {
   [[nodiscard]] const ScoreTree& scores() const { return *scores_; }
   /// The class without its scores: facts as of the snapshot.
   ClassState& facts(ClassId cls, ProfileId profile);
+
+  /// The class with its facts as they were when it was used last.
+  const PreparedClass& prepared(ClassId cls, ProfileId profile) { return state(cls, profile).prepared; }
 
   /// Weighted score of one slot without the normalised plugins, kInfeasible if it does not pass; nominations
   /// apart. For a class whose facts are current.

@@ -16,6 +16,12 @@ constexpr double kPercentError = 2.3e-14;
 // Means of scores up to 100 by weights up to 100 per resource: their fractions are far coarser.
 constexpr double kMeanError = 1e-9;
 
+/// floor of a small non-negative value: by way of an int, because the compiler vectorises std::floor only
+/// where it may ignore floating-point traps.
+inline double whole(double x) {
+  return static_cast<double>(static_cast<std::int32_t>(x));
+}
+
 inline double at_least_zero(double x) {
   return x > 0.0 ? x : 0.0;
 }
@@ -25,13 +31,13 @@ inline double smaller(double a, double b) {
 
 /// LeastAllocated: `left` is the capacity less what is used without the pod.
 inline double least(double left, double request, double per_capacity) {
-  return std::floor(at_least_zero(left - request) * per_capacity + kPercentError);
+  return whole(at_least_zero(left - request) * per_capacity + kPercentError);
 }
 
 /// MostAllocated, and the utilization of RequestedToCapacityRatio: min(used, capacity) = capacity - max(left,
 /// 0).
 inline double most(double left, double request, double capacity, double per_capacity) {
-  return std::floor((capacity - at_least_zero(left - request)) * per_capacity + kPercentError);
+  return whole((capacity - at_least_zero(left - request)) * per_capacity + kPercentError);
 }
 
 /// Share of a capacity in use with the pod, at most 1.
@@ -40,7 +46,7 @@ inline double share(double free, double request, double capacity) {
 }
 
 inline double balanced(double std) {
-  return std::floor((1.0 - std) * 100.0);
+  return whole((1.0 - std) * 100.0);
 }
 
 double weight_of(const PreparedClass& prepared, PluginId plugin) {
@@ -147,7 +153,7 @@ double ColumnPass::fit_score(std::size_t i) const {
                            ? least(c.free[i], c.request, c.per_capacity[i])
                            : most(c.free[i], c.request, c.capacity[i], c.per_capacity[i]));
   }
-  return std::floor(sum * plan_.fit_per_weights + kMeanError);
+  return whole(sum * plan_.fit_per_weights + kMeanError);
 }
 
 double ColumnPass::balanced_score(std::size_t i) const {
@@ -168,18 +174,87 @@ double ColumnPass::balanced_score(std::size_t i) const {
   return balanced(std::sqrt(squares / count));
 }
 
-inline double ColumnPass::standard_score(std::size_t i) const {
-  const double spread = std_of_two(share(share_[0].free[i], share_[0].request, share_[0].capacity[i]),
-                                   share(share_[1].free[i], share_[1].request, share_[1].capacity[i]));
-  const double sum = fit_[0].weight * least(fit_[0].free[i], fit_[0].request, fit_[0].per_capacity[i]) +
-                     fit_[1].weight * least(fit_[1].free[i], fit_[1].request, fit_[1].per_capacity[i]);
-  return plan_.fit_weight * std::floor(sum * plan_.fit_per_weights + kMeanError) +
-         plan_.balanced_weight * balanced(spread);
+// The loops below run over one block each and keep what they read in local variables, so that nothing that
+// they write can alias it and the compiler vectorises them.
+
+void ColumnPass::fit_block(std::size_t base, double* out) const {
+  double sum[kBlock] = {};
+  for (std::size_t k = 0; k < fits_; ++k) {
+    const Column& c = fit_[k];
+    const double* left = c.free + base;
+    const double* capacity = c.capacity + base;
+    const double* per = c.per_capacity + base;
+    const double request = c.request;
+    const double weight = c.weight;
+    if (plan_.scoring == ScoringType::least_allocated) {
+      for (std::size_t i = 0; i < kBlock; ++i) sum[i] += weight * least(left[i], request, per[i]);
+    } else {
+      for (std::size_t i = 0; i < kBlock; ++i) sum[i] += weight * most(left[i], request, capacity[i], per[i]);
+    }
+  }
+  const double per_weights = plan_.fit_per_weights;
+  for (std::size_t i = 0; i < kBlock; ++i) out[i] = whole(sum[i] * per_weights + kMeanError);
 }
 
-template <class Lane>
-void ColumnPass::fill(std::size_t base, std::int32_t* out, Lane&& lane) const {
-  for (std::size_t i = 0; i < kBlock; ++i) out[i] = static_cast<std::int32_t>(lane(base + i));
+void ColumnPass::balanced_block(std::size_t base, double* out) const {
+  if (shares_ < 2) {
+    std::fill_n(out, kBlock, balanced(0.0));
+    return;
+  }
+  double shares[kMostColumns][kBlock];
+  for (std::size_t k = 0; k < shares_; ++k) {
+    const double* free = share_[k].free + base;
+    const double* capacity = share_[k].capacity + base;
+    const double request = share_[k].request;
+    double* to = shares[k];
+    for (std::size_t i = 0; i < kBlock; ++i) to[i] = share(free[i], request, capacity[i]);
+  }
+  if (shares_ == 2) {
+    for (std::size_t i = 0; i < kBlock; ++i) out[i] = balanced(std_of_two(shares[0][i], shares[1][i]));
+    return;
+  }
+  // The sums in the order of the resources, as on one node.
+  double mean[kBlock] = {};
+  double squares[kBlock] = {};
+  const auto count = static_cast<double>(shares_);
+  for (std::size_t k = 0; k < shares_; ++k) {
+    for (std::size_t i = 0; i < kBlock; ++i) mean[i] += shares[k][i];
+  }
+  for (std::size_t i = 0; i < kBlock; ++i) mean[i] /= count;
+  for (std::size_t k = 0; k < shares_; ++k) {
+    for (std::size_t i = 0; i < kBlock; ++i) {
+      squares[i] += (shares[k][i] - mean[i]) * (shares[k][i] - mean[i]);
+    }
+  }
+  for (std::size_t i = 0; i < kBlock; ++i) out[i] = balanced(std::sqrt(squares[i] / count));
+}
+
+void ColumnPass::standard_block(std::size_t base, std::int32_t* out) const {
+  const double* left_cpu = fit_[0].free + base;
+  const double* left_memory = fit_[1].free + base;
+  const double* per_cpu = fit_[0].per_capacity + base;
+  const double* per_memory = fit_[1].per_capacity + base;
+  const double* free_cpu = share_[0].free + base;
+  const double* free_memory = share_[1].free + base;
+  const double* cpu = share_[0].capacity + base;
+  const double* memory = share_[1].capacity + base;
+  const double score_cpu = fit_[0].request;
+  const double score_memory = fit_[1].request;
+  const double cpu_weight = fit_[0].weight;
+  const double memory_weight = fit_[1].weight;
+  const double request_cpu = share_[0].request;
+  const double request_memory = share_[1].request;
+  const double per_weights = plan_.fit_per_weights;
+  const double fit_weight = plan_.fit_weight;
+  const double balanced_weight = plan_.balanced_weight;
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    const double sum = cpu_weight * least(left_cpu[i], score_cpu, per_cpu[i]) +
+                       memory_weight * least(left_memory[i], score_memory, per_memory[i]);
+    const double spread =
+        std_of_two(share(free_cpu[i], request_cpu, cpu[i]), share(free_memory[i], request_memory, memory[i]));
+    out[i] = static_cast<std::int32_t>(fit_weight * whole(sum * per_weights + kMeanError) +
+                                       balanced_weight * balanced(spread));
+  }
 }
 
 void ColumnPass::block(std::size_t block, std::uint64_t candidates, std::int32_t* out) const {
@@ -188,22 +263,31 @@ void ColumnPass::block(std::size_t block, std::uint64_t candidates, std::int32_t
     std::fill_n(out, kBlock, kInfeasible);
     return;
   }
+  std::int32_t scores[kBlock] = {};
   if (standard_) {
-    fill(base, out, [this](std::size_t i) { return standard_score(i); });
+    standard_block(base, scores);
   } else {
-    std::fill_n(out, kBlock, 0);
-    if (fits_ != 0) fill(base, out, [this](std::size_t i) { return plan_.fit_weight * fit_score(i); });
+    double part[kBlock];
+    if (plan_.fit_weight > 0 && plan_.scoring == ScoringType::requested_to_capacity_ratio) {
+      for (std::size_t i = 0; i < kBlock; ++i)
+        scores[i] = static_cast<std::int32_t>(plan_.fit_weight * fit_score(base + i));
+    } else if (plan_.fit_weight > 0) {
+      const double weight = plan_.fit_weight;
+      fit_block(base, part);
+      for (std::size_t i = 0; i < kBlock; ++i) scores[i] = static_cast<std::int32_t>(weight * part[i]);
+    }
     if (plan_.balanced_weight > 0) {
-      std::int32_t more[kBlock];
-      fill(base, more, [this](std::size_t i) { return plan_.balanced_weight * balanced_score(i); });
-      for (std::size_t i = 0; i < kBlock; ++i) out[i] += more[i];
+      const double weight = plan_.balanced_weight;
+      balanced_block(base, part);
+      for (std::size_t i = 0; i < kBlock; ++i) scores[i] += static_cast<std::int32_t>(weight * part[i]);
     }
   }
   for (std::size_t k = 0; k < compares_; ++k) {
     const double* free = compare_[k].free + base;
     const double request = compare_[k].request;
-    for (std::size_t i = 0; i < kBlock; ++i) out[i] = free[i] >= request ? out[i] : kInfeasible;
+    for (std::size_t i = 0; i < kBlock; ++i) scores[i] = free[i] >= request ? scores[i] : kInfeasible;
   }
+  std::copy_n(scores, kBlock, out);
   for (std::uint64_t rest = ~candidates; rest != 0; rest &= rest - 1)
     out[__builtin_ctzll(rest)] = kInfeasible;
 }
@@ -213,9 +297,8 @@ std::int32_t ColumnPass::one(Slot slot) const {
   for (std::size_t k = 0; k < compares_; ++k) {
     if (!(compare_[k].free[slot] >= compare_[k].request)) return kInfeasible;
   }
-  if (standard_) return static_cast<std::int32_t>(standard_score(slot));
   double score = 0;
-  if (fits_ != 0) score += plan_.fit_weight * fit_score(slot);
+  if (plan_.fit_weight > 0) score += plan_.fit_weight * fit_score(slot);
   if (plan_.balanced_weight > 0) score += plan_.balanced_weight * balanced_score(slot);
   return static_cast<std::int32_t>(score);
 }

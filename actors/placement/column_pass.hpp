@@ -2,6 +2,7 @@
 // over whole columns or on one slot. Gives bit for bit what the plugins' own templates give on one node.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -60,9 +61,9 @@ class ColumnPass {
 
   [[nodiscard]] double fit_score(std::size_t i) const;
   [[nodiscard]] double balanced_score(std::size_t i) const;
-  [[nodiscard]] double standard_score(std::size_t i) const;
-  template <class Lane>
-  void fill(std::size_t base, std::int32_t* out, Lane&& lane) const;
+  void fit_block(std::size_t base, double* out) const;
+  void balanced_block(std::size_t base, double* out) const;
+  void standard_block(std::size_t base, std::int32_t* out) const;
 
   const PassPlan& plan_;
   bool never_ = false;     // asks for a resource that no node has
@@ -71,9 +72,9 @@ class ColumnPass {
   std::size_t compares_ = 0;
   std::size_t fits_ = 0;
   std::size_t shares_ = 0;
-  Column compare_[kMostColumns];
-  Column fit_[kMostColumns];
-  Column share_[kMostColumns];
+  std::array<Column, kMostColumns> compare_;
+  std::array<Column, kMostColumns> fit_;
+  std::array<Column, kMostColumns> share_;
 };
 
 }  // namespace troupe

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "actors/host/turn.hpp"
+#include "actors/placement/plugins/profile.hpp"
 #include "messages/message.hpp"
 
 namespace troupe {
@@ -24,6 +25,9 @@ struct PlacementOptions {
   std::uint64_t seed = 1;  // of the choice among equal best nodes
   // Pods whose (effective) scheduler name is none of these are never queued: they count through the ledgers.
   std::vector<std::string> scheduler_names = {"koord-scheduler"};
+  // One per scheduler name, valid (spec 4.2), their weights below 20 million together; empty: the standard
+  // profile for each of scheduler_names.
+  std::vector<Profile> profiles;
 
   std::uint32_t batch_pods = 2000;      // most pods that one cycle decides
   std::uint32_t batches_in_flight = 4;  // unanswered commits are kept below batch_pods times this
@@ -34,7 +38,7 @@ struct PlacementOptions {
   Millis max_unschedulable_ms = 300'000;  // parked longer: tried again without an event
 
   std::size_t class_cache_bytes = 64U << 20U;
-  std::size_t decisions = 8192;  // how many decisions are remembered for `decisions` and `explain`
+  std::size_t decisions = 4096;  // how many decisions are remembered for `decisions` and `explain`
   bool publish_events = true;    // public events queued, scheduled, unschedulable
   // Nanoseconds of some steady clock: measures how long a decision took, never influences one. Empty:
   // durations read 0.

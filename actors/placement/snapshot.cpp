@@ -285,7 +285,7 @@ void Snapshot::account(const AccountRecord& record, int sign) {
 void Snapshot::assume(const PodUid& uid, std::uint64_t n, Slot slot, ClassId cls, std::int32_t priority) {
   classes_.retain(cls);
   AccountRecord& r =
-      records_.insert({uid, n, slot, cls, priority, fb::EntryState::Granted, true, 0, nullptr});
+      records_.insert({uid, n, slot, cls, priority, fb::EntryState::Granted, true, false, 0, nullptr});
   ++nodes_[slot].records;
   account(r, 1);
 }
@@ -293,17 +293,34 @@ void Snapshot::assume(const PodUid& uid, std::uint64_t n, Slot slot, ClassId cls
 bool Snapshot::withdraw(const PodUid& uid, std::uint64_t n) {
   AccountRecord* r = records_.find(uid, [n](const AccountRecord& x) { return x.overlay && x.n == n; });
   if (r == nullptr) return false;
-  let_go(erase(r));
+  erase(r);
   return true;
 }
 
+void Snapshot::withdraw_doubtful(const PodUid& uid, std::uint64_t n) {
+  AccountRecord* r =
+      records_.find(uid, [n](const AccountRecord& x) { return x.overlay && x.doubtful && x.n == n; });
+  if (r != nullptr) erase(r);
+}
+
 LedgerEffect Snapshot::erase(AccountRecord* record) {
-  const LedgerEffect effect{LedgerEffect::What::freed, record->slot, record->uid, record->cls, record->n};
+  const Slot slot = record->slot;
+  const LedgerEffect effect{LedgerEffect::What::freed, slot, nodes_[slot].name, record->uid, record->n};
   account(*record, -1);
-  --nodes_[record->slot].records;
+  classes_.release(record->cls);
+  --nodes_[slot].records;
   records_.erase(record);
-  free_if_unused(effect.slot);
+  freed_.push_back(slot);
+  free_if_unused(slot);
   return effect;
+}
+
+std::vector<Slot> Snapshot::take_freed() {
+  std::vector<Slot> slots;
+  slots.swap(freed_);
+  std::sort(slots.begin(), slots.end());
+  slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+  return slots;
 }
 
 LedgerEffect Snapshot::apply(const fb::DeltaEntry& entry) {
@@ -336,11 +353,11 @@ LedgerEffect Snapshot::enter(const fb::DeltaEntry& entry, Slot slot) {
   }
   const ClassId cls = classes_.acquire(class_bytes(entry));
   if (r == nullptr) {
-    r = &records_.insert({uid, n, slot, cls, entry.priority(), entry.state(), false, copy_stamp_,
+    r = &records_.insert({uid, n, slot, cls, entry.priority(), entry.state(), false, false, copy_stamp_,
                           joined_name(text(entry.namespace_()), text(entry.name()))});
     ++nodes_[slot].records;
     account(*r, 1);
-    return {LedgerEffect::What::added, slot, uid, kNoClass, n};
+    return {LedgerEffect::What::added, slot, nodes_[slot].name, uid, n};
   }
   const auto held = [](fb::EntryState s) { return s == fb::EntryState::Nominated; };
   const bool counts_otherwise = r->cls != cls || held(r->state) != held(entry.state()) ||
@@ -351,11 +368,12 @@ LedgerEffect Snapshot::enter(const fb::DeltaEntry& entry, Slot slot) {
   r->cls = cls;
   r->priority = entry.priority();
   r->overlay = false;
+  r->doubtful = false;
   r->n = n;
   r->copy_stamp = copy_stamp_;
   if (r->name == nullptr) r->name = joined_name(text(entry.namespace_()), text(entry.name()));
   if (counts_otherwise) account(*r, 1);
-  return {LedgerEffect::What::added, slot, uid, kNoClass, n};
+  return {LedgerEffect::What::added, slot, nodes_[slot].name, uid, n};
 }
 
 void Snapshot::begin_copy(std::uint32_t partition) {
@@ -371,7 +389,7 @@ LedgerEffect Snapshot::apply_copied(const fb::DeltaEntry& entry) {
   return enter(entry, slot);
 }
 
-std::vector<LedgerEffect> Snapshot::end_copy(std::uint32_t partition, bool drop_overlay) {
+std::vector<LedgerEffect> Snapshot::end_copy(std::uint32_t partition, const KeepOverlay& keep) {
   struct Key {
     PodUid uid;
     Slot slot;
@@ -379,9 +397,12 @@ std::vector<LedgerEffect> Snapshot::end_copy(std::uint32_t partition, bool drop_
     bool overlay;
   };
   std::vector<Key> missing;
-  records_.for_each([&](const AccountRecord& r) {
-    if (nodes_[r.slot].partition != partition || (r.overlay ? !drop_overlay : r.copy_stamp == copy_stamp_))
+  records_.for_each([&](AccountRecord& r) {
+    if (nodes_[r.slot].partition != partition || (!r.overlay && r.copy_stamp == copy_stamp_)) return;
+    if (r.overlay && keep && keep(r.uid, r.n)) {
+      r.doubtful = true;
       return;
+    }
     missing.push_back({r.uid, r.slot, r.n, r.overlay});
   });
   std::vector<LedgerEffect> effects;
@@ -404,8 +425,7 @@ std::uint64_t Snapshot::image_changed(StringId image) const {
   return it == images_.end() ? 0 : it->second.changed;
 }
 
-StringId SnapshotLane::label(StringId key) const {
-  const Labels& labels = snapshot_->facts(slot_).labels;
+StringId find_label(const Labels& labels, StringId key) {
   const auto it = std::lower_bound(labels.begin(), labels.end(), key,
                                    [](const auto& entry, StringId k) { return entry.first < k; });
   return it != labels.end() && it->first == key ? it->second : kNoString;

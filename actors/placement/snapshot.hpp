@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -96,6 +97,7 @@ struct AccountRecord {
   std::int32_t priority = 0;
   fb::EntryState state = fb::EntryState::Granted;
   bool overlay = false;          // decided here, not yet seen in the ledger
+  bool doubtful = false;         // overlay: the ledger has been copied since, without it
   std::uint16_t copy_stamp = 0;  // the last copy that contained it
   std::unique_ptr<char[]> name;  // "<namespace>/<name>", zero-terminated; null while overlay
 };
@@ -111,11 +113,13 @@ struct Nomination {
 struct LedgerEffect {
   enum class What : std::uint8_t { none, added, freed } what = What::none;
   Slot slot = kNoSlot;
+  StringId node = kNoString;
   PodUid uid;
-  ClassId cls =
-      kNoClass;         // of the pod that left; still referenced until the caller lets go (Snapshot::let_go)
   std::uint64_t n = 0;  // commit of this shard epoch; 0: of someone else
 };
+
+/// Whether the answer to a commit is still to come.
+using KeepOverlay = std::function<bool(const PodUid& uid, std::uint64_t n)>;
 
 struct ImageUse {
   Slot slot = 0;
@@ -140,18 +144,20 @@ class Snapshot {
   void assume(const PodUid& uid, std::uint64_t n, Slot slot, ClassId cls, std::int32_t priority);
   /// Takes back an own decision that the ledger does not have (yet). False if there is none.
   bool withdraw(const PodUid& uid, std::uint64_t n);
+  /// The same for an entry that a copy of the ledger did not have, once its owner has spoken: no change of
+  /// the ledger will take it back any more.
+  void withdraw_doubtful(const PodUid& uid, std::uint64_t n);
   /// One ledger change. When it is the grant of an overlay entry, nothing numeric changes.
   LedgerEffect apply(const fb::DeltaEntry& entry);
-  /// A copy of a partition: begin, apply every entry, end. What the copy lacks is removed: entries of the
-  /// ledger always, the overlay only with `drop_overlay` (a new epoch: a grant lost in a move appears in no
-  /// delta). Returns the effects.
+  /// A copy of a partition: begin, apply every entry, end. What the copy lacks is removed; except overlay
+  /// that `keep` (pod, commit) names, because its answer is still to come: that turns doubtful. With a new
+  /// epoch nothing is kept: a grant lost in a move appears in no delta. Returns the effects.
   void begin_copy(std::uint32_t partition);
   LedgerEffect apply_copied(const fb::DeltaEntry& entry);
-  std::vector<LedgerEffect> end_copy(std::uint32_t partition, bool drop_overlay);
-  /// The class reference that an effect carries.
-  void let_go(const LedgerEffect& effect) {
-    if (effect.cls != kNoClass) classes_.release(effect.cls);
-  }
+  std::vector<LedgerEffect> end_copy(std::uint32_t partition, const KeepOverlay& keep);
+
+  /// Slots on which something stopped counting since the last call, each once.
+  std::vector<Slot> take_freed();
 
   // --- reading ---
   [[nodiscard]] Interner& interner() const { return interner_; }
@@ -177,6 +183,10 @@ class Snapshot {
   [[nodiscard]] std::size_t accounted_pods() const { return records_.size(); }
   [[nodiscard]] AccountRecord* record(const PodUid& uid, Slot slot) {
     return records_.find(uid, [slot](const AccountRecord& r) { return r.slot == slot; });
+  }
+  /// An entry of this pod that the ledger has, on any node.
+  [[nodiscard]] const AccountRecord* ledger_record(const PodUid& uid) {
+    return records_.find(uid, [](const AccountRecord& r) { return !r.overlay; });
   }
   template <class Visit>
   void for_each_record(Visit&& visit) {
@@ -232,6 +242,7 @@ class Snapshot {
   UidTable<AccountRecord> records_;
   std::unordered_map<Slot, std::vector<Nomination>> nominations_;
   std::uint16_t copy_stamp_ = 0;
+  std::vector<Slot> freed_;
 
   ChangeLog account_log_;
   ChangeLog facts_log_;

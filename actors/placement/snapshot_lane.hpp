@@ -8,6 +8,9 @@
 
 namespace troupe {
 
+/// The value of `key`, or kNoString.
+StringId find_label(const Labels& labels, StringId key);
+
 /// Reads through to the snapshot. `with_nominated`: as if the pods nominated to the node with at least this
 /// priority, `self` apart, were on it (spec 5.4.8).
 class SnapshotLane {
@@ -27,7 +30,7 @@ class SnapshotLane {
   [[nodiscard]] std::span<const Taint> taints() const {
     return snapshot_->taints(snapshot_->facts(slot_).taints);
   }
-  [[nodiscard]] StringId label(StringId key) const;
+  [[nodiscard]] StringId label(StringId key) const { return find_label(snapshot_->facts(slot_).labels, key); }
   [[nodiscard]] std::int64_t allocatable(ResourceId r) const {
     return snapshot_->columns().allocatable(slot_, r);
   }
@@ -61,5 +64,29 @@ class SnapshotLane {
   mutable std::vector<ImageState> images_;  // filled when asked for
 };
 static_assert(NodeView<SnapshotLane>);
+
+/// The facts of a node before an update.
+class NodeBeforeView {
+ public:
+  NodeBeforeView(const Snapshot& snapshot, Slot slot, const NodeBefore& before)
+      : snapshot_(&snapshot), slot_(slot), before_(&before) {}
+
+  [[nodiscard]] StringId name() const { return snapshot_->facts(slot_).name; }
+  [[nodiscard]] bool unschedulable() const { return before_->unschedulable; }
+  [[nodiscard]] std::span<const Taint> taints() const { return snapshot_->taints(before_->taints); }
+  [[nodiscard]] StringId label(StringId key) const { return find_label(before_->labels, key); }
+  [[nodiscard]] std::int64_t allocatable(ResourceId r) const {
+    for (const ResourceRequest& a : before_->allocatable) {
+      if (a.resource == r) return a.amount;
+    }
+    return 0;
+  }
+  [[nodiscard]] std::int64_t allowed_pods() const { return before_->allowed_pods; }
+
+ private:
+  const Snapshot* snapshot_;
+  Slot slot_;
+  const NodeBefore* before_;
+};
 
 }  // namespace troupe

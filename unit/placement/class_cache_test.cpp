@@ -228,7 +228,7 @@ class Twin {
     d.priority = pod.priority;
     d.class_bytes = bytes_[pod.cls];
     const auto bytes = testing::delta_bytes(d);
-    snapshot_->let_go(snapshot_->apply(testing::as_delta(bytes)));
+    snapshot_->apply(testing::as_delta(bytes));
   }
 
   void add_pod() {
