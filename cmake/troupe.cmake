@@ -10,7 +10,7 @@ endif()
 add_library(troupe_flags INTERFACE)
 target_compile_options(troupe_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual
-  -Werror -fno-omit-frame-pointer)
+  -Wno-missing-field-initializers -Werror -fno-omit-frame-pointer)
 if(TROUPE_MARCH AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   target_compile_options(troupe_flags INTERFACE -march=${TROUPE_MARCH})
 endif()

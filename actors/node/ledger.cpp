@@ -35,7 +35,7 @@ bool PortAccount::conflicts(const HostPort& port) const {
 }
 
 void Ledger::apply(const LedgerPod* before, const LedgerPod* after) {
-  ++version_;
+  ++*version_;
   const auto each = [this](auto&& use) {
     std::apply([&](auto&... allocator) { (use(allocator), ...); }, allocators_);
   };

@@ -75,6 +75,9 @@ class PortAccount {
 
 class Ledger {
  public:
+  /// `version`: counts changes; outlives the ledger, so that one that is restored goes on counting.
+  explicit Ledger(std::uint64_t& version) : version_(&version) {}
+
   /// The one way to change it: `before` leaves (may be null), `after` enters (may be null). The version
   /// counts changes. `before` must point into this ledger; the pointer is invalid afterwards.
   void apply(const LedgerPod* before, const LedgerPod* after);
@@ -82,14 +85,14 @@ class Ledger {
   [[nodiscard]] LedgerPod* find(const PodUid& uid);
   [[nodiscard]] std::span<const LedgerPod> pods() const { return pods_; }
   [[nodiscard]] std::span<LedgerPod> pods() { return pods_; }
-  [[nodiscard]] std::uint64_t version() const { return version_; }
+  [[nodiscard]] std::uint64_t version() const { return *version_; }
   [[nodiscard]] const ResourceAccount& resources() const { return std::get<ResourceAccount>(allocators_); }
   [[nodiscard]] const PortAccount& ports() const { return std::get<PortAccount>(allocators_); }
 
  private:
   std::vector<LedgerPod> pods_;
   std::tuple<ResourceAccount, PortAccount> allocators_;
-  std::uint64_t version_ = 0;
+  std::uint64_t* version_;
 };
 
 /// The ledger of one node as the plugins see it (NodeView).

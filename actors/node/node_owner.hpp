@@ -43,9 +43,12 @@ class NodeShared : public PartitionShared {
   void restore(std::uint32_t partition, StateReader& reader);
 
   Interner& interner() { return interner_; }
-  /// The mirrored facts of `node`; `present` is false until the mirror has shown it.
-  NodeFacts& facts_of(const std::string& node) { return facts_[node]; }
-  void forget(const std::string& node) { facts_.erase(node); }
+  /// What an instance must find again after it was restored, but does not store.
+  struct Kept {
+    NodeFacts facts;                   // as the mirror shows the node; `present` is false until it has
+    std::uint64_t ledger_version = 0;  // a named version must not be reached twice
+  };
+  Kept& kept(const std::string& node) { return kept_[node]; }
   /// The first consistent list has been handed over.
   [[nodiscard]] bool synced() const { return synced_; }
   void set_synced() { synced_ = true; }
@@ -70,7 +73,7 @@ class NodeShared : public PartitionShared {
   std::unordered_map<std::string_view, std::shared_ptr<const LedgerClass>, Hash>
       classes_;  // keys point into the value
   std::unordered_map<std::uint16_t, std::uint64_t> shard_epochs_;
-  std::unordered_map<std::string, NodeFacts> facts_;
+  std::unordered_map<std::string, Kept> kept_;
   bool synced_ = false;
   std::size_t sweep_at_ = 1024;
   flatbuffers::FlatBufferBuilder builder_{1024};
@@ -84,7 +87,10 @@ class NodeOwner {
   using Shared = NodeShared;
 
   NodeOwner(std::string key, Shared& shared)
-      : name_(std::move(key)), shared_(&shared), facts_(&shared.facts_of(name_)) {}
+      : name_(std::move(key)),
+        shared_(&shared),
+        facts_(&shared.kept(name_).facts),
+        ledger_(shared.kept(name_).ledger_version) {}
 
   void on(const Message& message, Turn& turn);
   /// One commit of a CommitBatch.

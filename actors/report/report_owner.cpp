@@ -18,7 +18,7 @@ flatbuffers::Offset<fb::PodCondition> copy(flatbuffers::FlatBufferBuilder& b, co
   const auto status = copy(b, c->status());
   const auto reason = copy(b, c->reason());
   const auto message = copy(b, c->message());
-  return fb::CreatePodCondition(b, type, status, reason, message);
+  return fb::CreatePodCondition(b, type, status, reason, message, c->transition_ms());
 }
 
 flatbuffers::Offset<fb::EventNote> copy(flatbuffers::FlatBufferBuilder& b, const fb::EventNote* e) {

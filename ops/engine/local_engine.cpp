@@ -126,7 +126,7 @@ struct LocalEngine::State final : HostServices {
     r.add_owner_kind(intent.owner_kind());
     r.add_partition(intent.partition());
     b.Finish(r.Finish());
-    send(route_results({Message(Kind::intent_result, b)}));
+    send(route_results({Message(Kind::intent_result, b)}, kPartitions));
   }
 
   void drain() {
@@ -192,7 +192,7 @@ Result<std::string> LocalEngine::query(std::string_view verb, std::string_view n
     const auto& answer = m.as<fb::QueryResult>();
     if (answer.ok()) return std::string(text(answer.json()));
     return fail(
-        {ErrorCode::not_found, std::string(text(answer.json())), std::string(name), std::string(verb), {}});
+        {ErrorCode::not_found, query_error(text(answer.json())), std::string(name), std::string(verb), {}});
   }
   return fail({ErrorCode::unavailable, "placement did not answer", std::string(name), std::string(verb), {}});
 }

@@ -1,5 +1,6 @@
 #include "ops/service/routes.hpp"
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "messages/fb/intent_generated.h"
@@ -49,14 +50,17 @@ std::vector<Envelope> route_changes(const std::vector<Message>& changes, std::ui
   return out;
 }
 
-std::vector<Envelope> route_results(const std::vector<Message>& results) {
+std::vector<Envelope> route_results(const std::vector<Message>& results, std::uint32_t node_partitions) {
   std::vector<Envelope> out;
   out.reserve(results.size());
   for (const Message& m : results) {
     const auto& r = m.as<fb::IntentResult>();
-    out.push_back({bridge(),
-                   {static_cast<ActorKind>(r.owner_kind()), r.partition(), std::string(text(r.owner_key()))},
-                   m});
+    const auto kind = static_cast<ActorKind>(r.owner_kind());
+    if (kind == ActorKind::node) {
+      out.push_back({bridge(), node(text(r.owner_key()), node_partitions), m});
+    } else {
+      out.push_back({bridge(), {kind, r.partition(), std::string(text(r.owner_key()))}, m});
+    }
   }
   return out;
 }
@@ -77,6 +81,13 @@ Message query_message(std::uint64_t id, std::string_view verb, std::string_view 
   const auto name_at = b.CreateString(name.data(), name.size());
   b.Finish(fb::CreateQuery(b, id, verb_at, ns_at, name_at, limit));
   return {Kind::query, b};
+}
+
+std::string query_error(std::string_view json) {
+  const auto parsed = nlohmann::json::parse(json, nullptr, false);
+  if (parsed.is_object() && parsed.contains("error") && parsed["error"].is_string())
+    return parsed["error"].get<std::string>();
+  return std::string(json);
 }
 
 }  // namespace troupe

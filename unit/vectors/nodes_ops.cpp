@@ -46,7 +46,7 @@ class World {
         {"status", {{"allocatable", node.value("allocatable", Json::object())}}}};
     const Message message = decode(fb::ObjectKind::Node, object);
     facts_.push_back(compile(message.as<fb::Node>(), interner));
-    ledgers_.emplace_back();
+    ledgers_.emplace_back(versions_.emplace_back(0));
     for (const Json& spec : pods) {
       auto cls = std::make_shared<LedgerClass>();
       cls->compiled = pod(spec).cls;
@@ -60,6 +60,7 @@ class World {
  private:
   Decoder decoder_;
   std::deque<NodeFacts> facts_;
+  std::deque<std::uint64_t> versions_;
   std::deque<Ledger> ledgers_;
 
   Message decode(fb::ObjectKind kind, const Json& object) {
