@@ -204,13 +204,9 @@ FlightEnd InFlight::on_result(const fb::CommitResult& result, FollowerTurn& turn
   if (id.shard_epoch != options_.shard_epoch) return {};
   Flight* f = find(id.uid);
   const bool granted = result.outcome() == fb::CommitOutcome::Granted;
-  if (f == nullptr) {
-    // The pod was deleted before its owner answered: whoever granted it is told, lest the release was lost.
-    if (granted && queue_.find(id.uid) == kNoPod)
-      send_release(snapshot_.interner().id(text(result.node())), id.uid, turn);
-    return {};
-  }
-  if (f->n != id.n || f->stage != Stage::asked) return {};
+  // A late answer for a pod that is bound, or deleted (its owner sees that, too), changes nothing. It must
+  // not release anything: the pod may be running.
+  if (f == nullptr || f->n != id.n || f->stage != Stage::asked) return {};
   if (granted) {
     set_stage(*f, Stage::granted);
     return {FlightEnd::How::granted, f->pod};
@@ -232,8 +228,8 @@ void InFlight::refuse(Flight& f, std::uint64_t ledger_version, Millis now) {
   f.ledger_version = ledger_version;
   const bool repeated = queue_[f.pod].conflicts > kConflictsAtOnce;
   f.deadline = now + kConflictPauseMs;
-  f.asks = repeated ? 1 : 0;  // refused: 1 waits for the deadline
-  set_stage(f, Stage::refused);
+  set_stage(f, Stage::refused);  // counts by how often it was asked, so before that changes
+  f.asks = repeated ? 1 : 0;     // refused: 1 waits for the deadline
   if (!repeated && version_seen(f)) retry(queue_[f.pod].flight);
 }
 

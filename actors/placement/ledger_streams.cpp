@@ -30,7 +30,6 @@ void LedgerStreams::want_copy(Stream& stream, std::uint32_t partition, FollowerT
 void LedgerStreams::ask_missing(FollowerTurn& turn) {
   for (std::uint32_t p = 0; p < streams_.size(); ++p) {
     if (!std::exchange(streams_[p].wants_copy, false)) continue;
-    streams_[p].chunks.clear();
     want_copy(streams_[p], p, turn);
   }
 }

@@ -15,9 +15,9 @@
 //   explain    {pod, feasible: {node: {plugin: weighted score, total}}, refused: {node: [reasons]},
 //   alsoRefused,
 //              message}: the pod taken alone, on the accounts as they are
+//   explain-text {"text": the same for people, with what would make it fit}
 //   stats      the fields of PlacementStats
-#include <map>
-
+#include "actors/placement/explain.hpp"
 #include "actors/placement/json_writer.hpp"
 #include "actors/placement/placement_state.hpp"
 
@@ -49,10 +49,6 @@ std::string_view name_of(Place place) {
 std::string_view state_of(const AccountRecord& record) {
   return record.overlay ? std::string_view("Deciding")
                         : std::string_view(fb::EnumNameEntryState(record.state));
-}
-
-void write_reasons(JsonWriter& json, const Refusal& refusal, const Interner& interner) {
-  for (const Reason& reason : refusal.verdict.reasons) json.value(text(reason, interner));
 }
 
 }  // namespace
@@ -161,7 +157,7 @@ std::string Placement::State::decisions_json(std::string_view ns, std::string_vi
   return json.end_array().end_object().take();
 }
 
-std::string Placement::State::explain_json(std::string_view ns, std::string_view name) {
+std::string Placement::State::explain_json(std::string_view ns, std::string_view name, bool as_text) {
   PodIndex pod = kNoPod;
   queue.for_each([&](PodIndex i) {
     const fb::Pod& wire = queue[i].wire();
@@ -169,55 +165,19 @@ std::string Placement::State::explain_json(std::string_view ns, std::string_view
   });
   if (pod == kNoPod) return {};
   const PodDemand wanted = demand(queue[pod]);
-  const PreparedClass& prepared = cache.prepared(wanted.cls, wanted.profile);
-  const PodFacts facts{wanted.pinned_node, kNoString};
-
-  std::vector<Slot> slots;
+  std::vector<std::string> gates;
+  if (const auto* wire_gates = queue[pod].wire().scheduling_gates(); wire_gates != nullptr) {
+    for (const flatbuffers::String* gate : *wire_gates) gates.emplace_back(text(gate));
+  }
+  // Pods nominated to a node count for those of lower or equal priority.
   std::vector<SnapshotLane> lanes;
-  std::map<std::string_view, std::vector<Refusal>> refused;
-  std::vector<std::pair<std::string_view, std::size_t>> feasible;  // node -> in lanes
-  snapshot.alive().for_each([&](Slot slot) {
-    const SnapshotLane with(snapshot, slot, wanted.priority, wanted.uid);
-    std::vector<Refusal> refusals = check(prepared, facts, with, false);
-    if (refusals.empty() && with.adds_nominated())
-      refusals = check(prepared, facts, SnapshotLane(snapshot, slot), false);
-    if (refusals.empty()) {
-      feasible.emplace_back(snapshot.name(slot), lanes.size());
-      lanes.emplace_back(snapshot, slot);
-    } else {
-      refused.emplace(snapshot.name(slot), std::move(refusals));
-    }
-  });
-  const Evaluation evaluation = reference_evaluate<SnapshotLane>(prepared, facts, lanes);
-
-  JsonWriter json;
-  json.begin_object().member("pod", std::string(ns) + "/" + std::string(name));
-  json.key("feasible").begin_object();
-  for (const auto& [node, i] : feasible) {
-    const NodeEvaluation& e = evaluation.nodes[i];
-    json.key(node).begin_object();
-    for (std::size_t k = 0; k < e.weighted.size(); ++k) {
-      json.member(plugin_name(evaluation.scores[k].plugin), e.weighted[k]);
-    }
-    json.member("total", e.total).end_object();
-  }
-  json.end_object().key("refused").begin_object();
-  for (const auto& [node, refusals] : refused) {
-    json.key(node).begin_array();
-    write_reasons(json, refusals.front(), interner);
-    json.end_array();
-  }
-  json.end_object().key("alsoRefused").begin_object();
-  for (const auto& [node, refusals] : refused) {
-    if (refusals.size() < 2) continue;
-    json.key(node).begin_array();
-    for (std::size_t k = 1; k < refusals.size(); ++k) write_reasons(json, refusals[k], interner);
-    json.end_array();
-  }
-  json.end_object();
-  json.member("message",
-              feasible.empty() ? *explain_refusal(cache, snapshot, wanted).message : std::string());
-  return json.end_object().take();
+  snapshot.alive().for_each(
+      [&](Slot slot) { lanes.emplace_back(snapshot, slot, wanted.priority, wanted.uid); });
+  const PreparedClass& prepared = cache.prepared(wanted.cls, wanted.profile);
+  const ExplainedPod explained{ns, name, PodFacts{wanted.pinned_node, kNoString}, gates};
+  const Explanation explanation = explain<SnapshotLane>(prepared, explained, lanes);
+  if (!as_text) return to_json(explanation);
+  return JsonWriter().begin_object().member("text", to_text(explanation)).end_object().take();
 }
 
 std::string Placement::State::stats_json() const {
@@ -257,8 +217,8 @@ void Placement::State::on_query(const fb::Query& query, FollowerTurn& turn) {
     answer = pending_json(ns, limit);
   } else if (verb == "decisions") {
     answer = decisions_json(ns, name, limit);
-  } else if (verb == "explain") {
-    answer = explain_json(ns, name);
+  } else if (verb == "explain" || verb == "explain-text") {
+    answer = explain_json(ns, name, verb == "explain-text");
     if (answer.empty()) {
       refuse_with("pod " + std::string(ns) + "/" + std::string(name) +
                   " is not pending here: it is bound, unknown, or of another scheduler");
@@ -267,7 +227,7 @@ void Placement::State::on_query(const fb::Query& query, FollowerTurn& turn) {
     answer = stats_json();
   } else {
     refuse_with("unknown question \"" + std::string(verb) +
-                "\"; ask for nodes, pods, pending, decisions, explain or stats");
+                "\"; ask for nodes, pods, pending, decisions, explain, explain-text or stats");
   }
   flatbuffers::FlatBufferBuilder b(answer.size() + 64);
   const auto json = b.CreateString(answer);

@@ -52,7 +52,7 @@ struct Placement::State final : HintSource {
   [[nodiscard]] std::string decisions_json(std::string_view ns, std::string_view name,
                                            std::uint32_t limit) const;
   /// Empty when the pod is not pending.
-  [[nodiscard]] std::string explain_json(std::string_view ns, std::string_view name);
+  [[nodiscard]] std::string explain_json(std::string_view ns, std::string_view name, bool as_text);
   [[nodiscard]] std::string stats_json() const;
 
   bool helps(const ParkedGroup& group, const ClusterEvent& event) override;
