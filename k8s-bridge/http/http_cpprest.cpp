@@ -73,13 +73,16 @@ class PlainBuffer : public BufferBase {
   static pplx::task<int_type> end() { return pplx::task_from_result<int_type>(traits::eof()); }
 };
 
-// A request's body.
+// A request's body. It is read after connecting and handshake, so `admit` is asked here once more: without
+// its body the server cannot carry a request out, and an early end fails it.
 class Source final : public PlainBuffer {
  public:
-  explicit Source(std::string body) : PlainBuffer(std::ios_base::in), body_(std::move(body)) {}
+  Source(std::string body, std::function<bool()> admit)
+      : PlainBuffer(std::ios_base::in), body_(std::move(body)), admit_(std::move(admit)) {}
 
  protected:
   pplx::task<std::size_t> _getn(Byte* to, std::size_t count) override {
+    if (read_ == 0 && admit_ && !admit_()) return pplx::task_from_result<std::size_t>(0);
     const std::size_t n = std::min(count, body_.size() - read_);
     std::copy_n(body_.data() + read_, n, to);
     read_ += n;
@@ -88,6 +91,7 @@ class Source final : public PlainBuffer {
 
  private:
   std::string body_;
+  std::function<bool()> admit_;
   std::size_t read_ = 0;
 };
 
@@ -216,7 +220,9 @@ struct Endpoint {
     return proxy;
   }
 
-  Result<http::http_request> make(const HttpRequest& request, bool refresh_token) const {
+  /// `admit`: asked again when the body is about to be written.
+  Result<http::http_request> make(const HttpRequest& request, bool refresh_token,
+                                  std::function<bool()> admit = {}) const {
     http::http_request out(request.method);
     out.set_request_uri(web::uri(request.path));
     auto& headers = out.headers();
@@ -235,7 +241,8 @@ struct Endpoint {
     }
     if (!request.body.empty()) {
       out.set_body(
-          concurrency::streams::streambuf<Byte>(std::make_shared<Source>(request.body)).create_istream(),
+          concurrency::streams::streambuf<Byte>(std::make_shared<Source>(request.body, std::move(admit)))
+              .create_istream(),
           request.body.size(), request.content_type);
     }
     return out;
@@ -271,7 +278,14 @@ struct Job {
   std::unique_ptr<boost::asio::steady_timer> deadline;
   std::atomic<bool> late{false};
   std::atomic<bool> aborted{false};
+  std::atomic<bool> refused{false};  // by HttpRequest::admit
   std::string body;
+
+  bool admitted() {
+    if (!request.admit || request.admit()) return true;
+    refused = true;
+    return false;
+  }
 };
 
 class Stream final : public HttpStream {
@@ -420,7 +434,14 @@ class CpprestClient final : public HttpClient {
   }
 
   void begin(const std::shared_ptr<Job>& job, bool refresh_token) {
-    auto request = endpoint_.make(job->request, refresh_token);
+    std::function<bool()> admit;
+    if (job->request.admit) {
+      admit = [weak = std::weak_ptr<Job>(job)] {
+        const auto asked = weak.lock();
+        return asked != nullptr && asked->admitted();
+      };
+    }
+    auto request = endpoint_.make(job->request, refresh_token, std::move(admit));
     if (!request) return finish(job, tl::unexpected(HttpFailure{false, request.error().text()}));
     job->body.clear();
     request->set_response_stream(sink_stream([job](std::string_view bytes) { job->body.append(bytes); }));
@@ -430,6 +451,7 @@ class CpprestClient final : public HttpClient {
       const std::lock_guard lock(mutex_);
       client = client_;
     }
+    if (!job->admitted()) return finish(job, tl::unexpected(failure(*job, {})));
     try {
       client->request(*request, job->cancel.get_token())
           .then([](http::http_response response) { return response.content_ready(); })
@@ -471,6 +493,7 @@ class CpprestClient final : public HttpClient {
 
   static HttpFailure failure(const Job& job, std::string_view what) {
     HttpFailure failure{!before_writing(what), std::string(what)};
+    if (job.refused) return {false, "no longer allowed"};
     if (job.aborted) failure.what = "aborted";
     if (job.late) failure.what = "no answer within " + std::to_string(job.request.timeout.count()) + " ms";
     return failure;
