@@ -198,14 +198,17 @@ Result<void> check_families(const rocksdb::DBOptions& db_options, const std::str
 Error to_error(const rocksdb::Status& status, std::string what, const std::string& path) {
   const std::string detail = status.ToString();
   const std::string file = file_in(detail, path);
-  if (status.IsCorruption()) {
+  const bool missing = file != path && (status.IsPathNotFound() || says(detail, ENOENT));
+  if (status.IsCorruption() || missing) {
     return {ErrorCode::corrupt, std::move(what), file, detail, std::string(kRebuildRemedy)};
   }
   if (status.IsNoSpace() || says(detail, ENOSPC)) {
     return {ErrorCode::no_space, std::move(what), file, detail,
             "free space on the disk of " + path + " and start again"};
   }
-  const bool lock = detail.find("/LOCK") != std::string::npos;
+  // A lock file that may not be opened is a matter of permission; one that is held says so when it is locked.
+  const bool lock =
+      detail.find("/LOCK") != std::string::npos && detail.find("open a file for lock") == std::string::npos;
   if (lock &&
       (says(detail, EAGAIN) || says(detail, EACCES) || detail.find("lock hold by") != std::string::npos)) {
     return {ErrorCode::conflict, "another process has the database open", path, detail,
