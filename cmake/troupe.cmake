@@ -63,4 +63,8 @@ function(troupe_test name)
     set(ARG_TIMEOUT 120)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+  if(TROUPE_SANITIZE MATCHES "address")
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
+      "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/ops/ci/lsan.supp:print_suppressions=0")
+  endif()
 endfunction()
