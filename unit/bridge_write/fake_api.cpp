@@ -157,8 +157,8 @@ HttpResponse FakeApi::bind(FakePod& pod, const HttpRequest& request) {
   pod.node = node;
   pod.nominated.clear();
   pod.conditions["PodScheduled"] = "True//";
-  for (const auto& [key, value] : metadata.value("annotations", json::object()).items())
-    pod.annotations[key] = value;
+  const json annotations = metadata.value("annotations", json::object());
+  for (const auto& [key, value] : annotations.items()) pod.annotations[key] = value;
   change_spec(pod);
   applied.push_back({timers_.now_ms(), "bind", pod.uid, node});
   return status_answer(201, "");
