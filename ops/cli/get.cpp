@@ -44,7 +44,8 @@ Table nodes_table(const Json& items, bool wide) {
         share(n, "memory")};
     if (wide) {
       std::string other;
-      for (const auto& [resource, value] : n["allocatable"].items()) {
+      const Json allocatable = n.value("allocatable", Json::object());
+      for (const auto& [resource, value] : allocatable.items()) {
         if (resource == "cpu" || resource == "memory") continue;
         other += (other.empty() ? "" : ", ") + resource + "=" + share(n, resource.c_str());
       }
@@ -175,7 +176,8 @@ void add_top(CLI::App& app, Context& context) {
         std::vector<std::pair<double, Json>> nodes;
         for (const Json& n : document["nodes"]) {
           double fullest = 0;
-          for (const auto& [resource, value] : n["allocatable"].items()) {
+          const Json allocatable = n.value("allocatable", Json::object());
+          for (const auto& [resource, value] : allocatable.items()) {
             Amounts& a = total[resource];
             const std::int64_t requested = amount(n, "requested", resource.c_str());
             a.allocatable += value.get<std::int64_t>();
