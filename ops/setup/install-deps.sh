@@ -11,7 +11,7 @@ packages=(
   # Tools
   ca-certificates ccache cmake curl flatbuffers-compiler flatbuffers-compiler-dev g++ git lld make ninja-build openssl
   # Libraries of the service
-  libboost-dev libcaf-dev libcli11-dev libcpprest-dev libexpected-dev libflatbuffers-dev libfmt-dev libnats-dev
+  libboost-dev libcaf-dev libcli11-dev libcpprest-dev libexpected-dev libflatbuffers-dev libfmt-dev libjemalloc-dev libnats-dev
   librocksdb-dev libsimdjson-dev libspdlog-dev libssl-dev libxxhash-dev libyaml-cpp-dev prometheus-cpp-dev zlib1g-dev
   # Tests and benchmarks
   libbenchmark-dev libcurl4-openssl-dev libgmock-dev libgtest-dev librapidcheck-dev nlohmann-json3-dev
