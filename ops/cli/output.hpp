@@ -12,7 +12,7 @@ namespace troupe::cli {
 
 using Json = nlohmann::ordered_json;
 
-/// Exit codes, documented in docs/cli.md.
+/// Exit codes, documented in docs/operations.md.
 enum Exit : int { kOk = 0, kFailed = 1, kBadInput = 2, kPending = 3 };
 
 enum class Format { table, wide, json, yaml };
